@@ -11,7 +11,7 @@ import (
 	resourceapi "k8s.io/api/resource/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/kubectl-dra/kubectl-dra/pkg/naming"
+	"github.com/kubectl-dra/kubectl-dra/pkg/english"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
@@ -84,14 +84,14 @@ func (c *Cluster) findLost() []LostPool {
 		if len(nodes) > 1 {
 			p.Node = ""
 		}
-		slices.SortFunc(p.Devices, func(a, b DeviceID) int { return naming.Compare(a.Device, b.Device) })
+		slices.SortFunc(p.Devices, func(a, b DeviceID) int { return english.CompareNames(a.Device, b.Device) })
 		slices.SortFunc(p.Claims, func(a, b *resourceapi.ResourceClaim) int {
-			return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), naming.Compare(a.Name, b.Name))
+			return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), english.CompareNames(a.Name, b.Name))
 		})
 		lost = append(lost, p)
 	}
 	slices.SortFunc(lost, func(a, b LostPool) int {
-		return cmp.Or(cmp.Compare(a.Driver, b.Driver), naming.Compare(a.Name, b.Name))
+		return cmp.Or(cmp.Compare(a.Driver, b.Driver), english.CompareNames(a.Name, b.Name))
 	})
 	return lost
 }

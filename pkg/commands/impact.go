@@ -21,8 +21,8 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/commands/cli"
 	"github.com/kubectl-dra/kubectl-dra/pkg/commands/taint"
+	"github.com/kubectl-dra/kubectl-dra/pkg/english"
 	"github.com/kubectl-dra/kubectl-dra/pkg/forecast"
-	"github.com/kubectl-dra/kubectl-dra/pkg/naming"
 	"github.com/kubectl-dra/kubectl-dra/pkg/render"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
@@ -304,7 +304,7 @@ func (o *impactOptions) run(ctx context.Context, choose chooser) error {
 	bar.Done()
 	var missing *forecast.NotFoundError
 	if errors.As(err, &missing) {
-		return cli.NotFound(missing.Kind, missing.Name, from.Snap.Source+naming.DidYouMean(missing.Name, existing(from.Snap, missing.Kind)), missingHints()[missing.Kind])
+		return cli.NotFound(missing.Kind, missing.Name, from.Snap.Source+english.DidYouMean(missing.Name, existing(from.Snap, missing.Kind)), missingHints()[missing.Kind])
 	}
 	if err != nil {
 		return err

@@ -18,8 +18,8 @@ import (
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/commands/cli"
+	"github.com/kubectl-dra/kubectl-dra/pkg/english"
 	"github.com/kubectl-dra/kubectl-dra/pkg/forecast"
-	"github.com/kubectl-dra/kubectl-dra/pkg/naming"
 	"github.com/kubectl-dra/kubectl-dra/pkg/render"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
@@ -231,7 +231,7 @@ func (o *planOptions) decide(ctx context.Context, state *cluster.Cluster) (*api.
 	after, words, err := o.conditions.Apply(state)
 	var missing *forecast.MissingError
 	if errors.As(err, &missing) {
-		return nil, cli.NotFound(missing.Kind, missing.Name, state.Snapshot.Source+naming.Suggestion(missing.Near), missingHints()[missing.Kind])
+		return nil, cli.NotFound(missing.Kind, missing.Name, state.Snapshot.Source+english.Suggestion(missing.Near), missingHints()[missing.Kind])
 	}
 	if err != nil {
 		return nil, err

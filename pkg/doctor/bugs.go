@@ -21,7 +21,6 @@ import (
 	facts "github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
 	"github.com/kubectl-dra/kubectl-dra/pkg/lifecycle"
-	"github.com/kubectl-dra/kubectl-dra/pkg/naming"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
@@ -270,7 +269,7 @@ func findUnpreparedClaims(_ context.Context, in *cluster) ([]api.Finding, error)
 			claim := object(api.KindClaim, used.Claim)
 			found = append(found, api.Finding{
 				Objects: []string{object(api.KindPod, pod)},
-				Message: fmt.Sprintf("pod %s shares claim %s with other pods: kubelet %s on node %s does not prepare its other claims", naming.Qualified(pod), used.Claim.Name, release, node.Name),
+				Message: fmt.Sprintf("pod %s shares claim %s with other pods: kubelet %s on node %s does not prepare its other claims", english.QualifiedName(pod), used.Claim.Name, release, node.Name),
 				Evidence: []api.Evidence{
 					{Object: object(api.KindNode, node), Path: "status.nodeInfo.kubeletVersion", Found: release, Required: "1.34.4, 1.35.1 or newer"},
 					{Object: claim, Path: "status.reservedFor", Found: english.Count(len(used.Claim.Status.ReservedFor), "pod")},

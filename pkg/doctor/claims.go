@@ -13,8 +13,8 @@ import (
 
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	facts "github.com/kubectl-dra/kubectl-dra/pkg/cluster"
+	"github.com/kubectl-dra/kubectl-dra/pkg/english"
 	"github.com/kubectl-dra/kubectl-dra/pkg/lifecycle"
-	"github.com/kubectl-dra/kubectl-dra/pkg/naming"
 	"github.com/kubectl-dra/kubectl-dra/pkg/shell"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 	"github.com/kubectl-dra/kubectl-dra/pkg/whatif"
@@ -237,7 +237,7 @@ func findUnhealthy(_ context.Context, in *cluster) ([]api.Finding, error) {
 			continue
 		}
 		for _, sick := range lifecycle.Unhealthy(in.cluster, pod, in.cluster.Claims.OfPod(pod)) {
-			sick.Reason = "pod " + naming.Qualified(pod) + ": " + sick.Reason
+			sick.Reason = "pod " + english.QualifiedName(pod) + ": " + sick.Reason
 			found = append(found, said(&sick, nil, object(api.KindPod, pod)))
 		}
 	}

@@ -10,10 +10,10 @@ import (
 
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	facts "github.com/kubectl-dra/kubectl-dra/pkg/cluster"
+	"github.com/kubectl-dra/kubectl-dra/pkg/english"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain"
 	"github.com/kubectl-dra/kubectl-dra/pkg/inventory"
 	"github.com/kubectl-dra/kubectl-dra/pkg/lifecycle"
-	"github.com/kubectl-dra/kubectl-dra/pkg/naming"
 	"github.com/kubectl-dra/kubectl-dra/pkg/whatif"
 )
 
@@ -77,7 +77,7 @@ func object(kind string, o metav1.Object) string {
 	if o.GetNamespace() == "" {
 		return kind + "/" + o.GetName()
 	}
-	return kind + "/" + naming.Qualified(o)
+	return kind + "/" + english.QualifiedName(o)
 }
 
 // nodeObject returns the name of a node in evidence.

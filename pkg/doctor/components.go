@@ -16,7 +16,6 @@ import (
 
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
-	"github.com/kubectl-dra/kubectl-dra/pkg/naming"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
@@ -130,7 +129,7 @@ func KubeletNodes(snap *snapshot.Snapshot) []string {
 			named[name] = true
 		}
 	}
-	names := slices.SortedFunc(maps.Keys(named), naming.Compare)
+	names := slices.SortedFunc(maps.Keys(named), english.CompareNames)
 	if len(names) <= maxKubelets {
 		return names
 	}

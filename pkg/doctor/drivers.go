@@ -17,7 +17,6 @@ import (
 	facts "github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
 	"github.com/kubectl-dra/kubectl-dra/pkg/lifecycle"
-	"github.com/kubectl-dra/kubectl-dra/pkg/naming"
 	"github.com/kubectl-dra/kubectl-dra/pkg/shell"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 	"github.com/kubectl-dra/kubectl-dra/pkg/whatif"
@@ -136,7 +135,7 @@ func findIdleDaemonSets(_ context.Context, in *cluster) ([]api.Finding, error) {
 		}
 		found = append(found, api.Finding{
 			Objects:  []string{object(w.Kind, w)},
-			Message:  fmt.Sprintf("DaemonSet %s runs on no node: its node selector or affinity matches none", naming.Qualified(w)),
+			Message:  fmt.Sprintf("DaemonSet %s runs on no node: its node selector or affinity matches none", english.QualifiedName(w)),
 			Evidence: []api.Evidence{{Object: object(w.Kind, w), Path: "status.desiredNumberScheduled", Found: "0", Required: "the nodes with the hardware"}},
 			Remedy: &api.NextStep{
 				Actor: api.ActorAdmin, Text: "compare its nodeSelector and affinity with the labels of the nodes",
@@ -156,7 +155,7 @@ func findMissingDaemonPods(_ context.Context, in *cluster) ([]api.Finding, error
 		}
 		f := api.Finding{
 			Objects:  []string{object(w.Kind, w)},
-			Message:  fmt.Sprintf("DaemonSet %s has %d of %s: %d not created", naming.Qualified(w), pods, english.Count(int(w.Daemon.Desired), "pod"), int(w.Daemon.Desired)-pods),
+			Message:  fmt.Sprintf("DaemonSet %s has %d of %s: %d not created", english.QualifiedName(w), pods, english.Count(int(w.Daemon.Desired), "pod"), int(w.Daemon.Desired)-pods),
 			Evidence: []api.Evidence{{Object: object(w.Kind, w), Path: "status.desiredNumberScheduled", Found: english.Count(pods, "pod"), Required: fmt.Sprint(w.Daemon.Desired)}},
 			Remedy: &api.NextStep{
 				Actor: api.ActorAdmin, Text: "read the events of the DaemonSet: they say what refuses the pods",
@@ -220,13 +219,13 @@ func findFailingDaemonPods(_ context.Context, in *cluster) ([]api.Finding, error
 		}
 		for _, g := range groups {
 			first := g.pods[0]
-			g.Message = fmt.Sprintf("pod %s of DaemonSet %s%s is not ready: %s", naming.Qualified(first), w.Name, onNode(first), g.trouble)
+			g.Message = fmt.Sprintf("pod %s of DaemonSet %s%s is not ready: %s", english.QualifiedName(first), w.Name, onNode(first), g.trouble)
 			if len(g.pods) > 1 {
 				var nodes []string
 				for _, pod := range g.pods {
 					nodes = append(nodes, lifecycle.DaemonNode(pod))
 				}
-				g.Message = fmt.Sprintf("%d pods of DaemonSet %s on nodes %s are not ready: %s", len(g.pods), naming.Qualified(w), english.Sample(nodes, maxNames), g.trouble)
+				g.Message = fmt.Sprintf("%d pods of DaemonSet %s on nodes %s are not ready: %s", len(g.pods), english.QualifiedName(w), english.Sample(nodes, maxNames), g.trouble)
 			}
 			waiting := 0
 			for _, pod := range in.blocked() {

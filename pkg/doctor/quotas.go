@@ -14,8 +14,8 @@ import (
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/admission"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
+	"github.com/kubectl-dra/kubectl-dra/pkg/english"
 	"github.com/kubectl-dra/kubectl-dra/pkg/lifecycle"
-	"github.com/kubectl-dra/kubectl-dra/pkg/naming"
 	"github.com/kubectl-dra/kubectl-dra/pkg/shell"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
@@ -72,7 +72,7 @@ func findMissingQuotaClasses(_ context.Context, in *cluster) ([]api.Finding, err
 					Commands: []string{"kubectl edit " + shell.KubectlObjects("resourcequota", quota.Namespace, quota.Name)},
 				},
 			}
-			f.Remedy.Text += naming.DidYouMean(class, names)
+			f.Remedy.Text += english.DidYouMean(class, names)
 			found = append(found, f)
 		}
 	}

@@ -16,7 +16,6 @@ import (
 	facts "github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
 	"github.com/kubectl-dra/kubectl-dra/pkg/lifecycle"
-	"github.com/kubectl-dra/kubectl-dra/pkg/naming"
 	"github.com/kubectl-dra/kubectl-dra/pkg/shell"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 	"github.com/kubectl-dra/kubectl-dra/pkg/whatif"
@@ -97,7 +96,7 @@ func missingRights(in *cluster, w *snapshot.Workload, refused []Right) api.Findi
 			fmt.Sprintf("kubectl create clusterrole %s --verb=%s --resource=%s", named, strings.Join(verbs[resource], ","), qualified),
 			fmt.Sprintf("kubectl create clusterrolebinding %s --clusterrole=%s --serviceaccount=%s", named, named, shell.Quote(w.Namespace+":"+serviceAccount(w))))
 	}
-	f.Message = fmt.Sprintf("the service account %s of DaemonSet %s may not %s", serviceAccount(w), naming.Qualified(w), english.JoinAnd(texts))
+	f.Message = fmt.Sprintf("the service account %s of DaemonSet %s may not %s", serviceAccount(w), english.QualifiedName(w), english.JoinAnd(texts))
 	f.Remedy = &api.NextStep{Actor: api.ActorAdmin, Text: "give the service account these rights", Commands: commands}
 	names, _ := w.KubeletPlugin()
 	if len(lifecycle.Publishing(in.cluster.Snapshot, names)) > 0 && !slices.Contains(resources, "resourceclaims") {

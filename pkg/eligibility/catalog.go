@@ -17,7 +17,6 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/selector"
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
-	"github.com/kubectl-dra/kubectl-dra/pkg/naming"
 )
 
 // Catalog has the published values of the devices of all pools. It is computed on demand
@@ -69,7 +68,7 @@ func (c *Catalog) devices() iter.Seq2[string, *resourceapi.Device] {
 // Words returns the words of all devices.
 func (c *Catalog) Words() *selector.Vocabulary {
 	if c.known == nil {
-		c.known = selector.NewVocabulary(naming.Typo)
+		c.known = selector.NewVocabulary(english.Typo)
 		for _, pool := range c.facts.Pools.All() {
 			c.known.AddDriver(pool.Driver)
 		}
@@ -89,7 +88,7 @@ func (c *Catalog) WordsOf(ctx context.Context, class *resourceapi.DeviceClass) *
 	if words := c.ofClass[class.Name]; words != nil {
 		return words
 	}
-	words := selector.NewVocabulary(naming.Typo)
+	words := selector.NewVocabulary(english.Typo)
 	for driver, device := range c.devices() {
 		if c.InClass(ctx, class, driver, device) {
 			words.Add(driver, device)
@@ -133,15 +132,15 @@ func misnamed(words *selector.Vocabulary, r selector.Reading) string {
 	case !ok:
 		return ""
 	case r.Name == "":
-		return naming.Suggestion(nearest.Domain)
+		return english.Suggestion(nearest.Domain)
 	case nearest.Kind != r.Kind:
-		return naming.Suggestion(nearest.String())
+		return english.Suggestion(nearest.String())
 	case nearest.Domain == r.Domain:
-		return naming.Suggestion(nearest.Name)
-	case nearest.Name == r.Name && naming.Typo(r.Domain, []string{nearest.Domain}) != "":
-		return naming.Suggestion(nearest.Domain)
+		return english.Suggestion(nearest.Name)
+	case nearest.Name == r.Name && english.Typo(r.Domain, []string{nearest.Domain}) != "":
+		return english.Suggestion(nearest.Domain)
 	default:
-		return naming.Suggestion(nearest.String())
+		return english.Suggestion(nearest.String())
 	}
 }
 
@@ -258,16 +257,16 @@ func (c *Catalog) Unusual(r selector.Reading, value string) string {
 		if slices.Contains(drivers, value) {
 			return ""
 		}
-		return "no device is of driver " + value + naming.DidYouMean(value, drivers)
+		return "no device is of driver " + value + english.DidYouMean(value, drivers)
 	}
 	values := c.strings(r)
 	if len(values) == 0 || slices.Contains(values, value) {
 		return ""
 	}
-	sorted := slices.SortedFunc(slices.Values(values), naming.Compare)
+	sorted := slices.SortedFunc(slices.Values(values), english.CompareNames)
 	text := fmt.Sprintf("no device has %s %s", r.Short(), strconv.Quote(value))
 	for _, other := range sorted {
-		if naming.Typo(value, []string{other}) != "" {
+		if english.Typo(value, []string{other}) != "" {
 			return text + fmt.Sprintf("; did you mean %s?", strconv.Quote(other))
 		}
 	}

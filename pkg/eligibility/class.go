@@ -11,7 +11,7 @@ import (
 
 	resourceapi "k8s.io/api/resource/v1"
 
-	"github.com/kubectl-dra/kubectl-dra/pkg/naming"
+	"github.com/kubectl-dra/kubectl-dra/pkg/english"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
@@ -23,7 +23,7 @@ func (c *Catalog) MeantClass(ctx context.Context, name string, classes []*resour
 	for _, class := range classes {
 		names = append(names, class.Name)
 	}
-	meant := naming.Typo(name, names)
+	meant := english.Typo(name, names)
 	if meant == "" {
 		return ""
 	}

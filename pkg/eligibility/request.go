@@ -20,7 +20,6 @@ import (
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
-	"github.com/kubectl-dra/kubectl-dra/pkg/naming"
 	"github.com/kubectl-dra/kubectl-dra/pkg/whatif"
 )
 
@@ -374,7 +373,7 @@ func (c *Checks) MissingEverywhere(name resourceapi.FullyQualifiedName) bool {
 
 // NearAttribute suggests an attribute that some device has.
 func (c *Checks) NearAttribute(name resourceapi.FullyQualifiedName) string {
-	return naming.DidYouMean(string(name), c.Catalog.Attributes())
+	return english.DidYouMean(string(name), c.Catalog.Attributes())
 }
 
 // SelectorLabel names one of several selectors of a request.

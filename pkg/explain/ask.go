@@ -13,7 +13,6 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/funnel"
-	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/nodegroup"
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/selector"
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/target"
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/verdict"
@@ -36,7 +35,7 @@ type Asked struct {
 // is ready to use. Not safe for concurrent use.
 type Asker struct {
 	selectors *selector.Evaluator
-	contents  *nodegroup.Contents
+	contents  *verdict.NodeContents
 }
 
 // Ask reports whether a pod fits that does not exist, and for each node why not. Nodes that
@@ -91,7 +90,7 @@ func (a *Asker) Groups(c *cluster.Cluster, pods []*corev1.Pod) (groups [][]*core
 		unsuitable = append(unsuitable, u.Node)
 	}
 	if a.contents == nil {
-		a.contents = nodegroup.NewContents()
+		a.contents = verdict.NewNodeContents()
 	} else {
 		a.contents = a.contents.Amended()
 	}

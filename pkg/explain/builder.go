@@ -6,8 +6,6 @@ package explain
 import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/counting"
-	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/nodegroup"
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/verdict"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
@@ -21,8 +19,8 @@ type builder struct {
 	depth   depth
 	reasons *nodeanswer.Reasons
 	// contents tell which nodes are equivalent, confirmer asks about what-if clusters.
-	contents  *nodegroup.Contents
-	confirmer *counting.Confirmer
+	contents  *verdict.NodeContents
+	confirmer *verdict.Confirmer
 	// equivalent has for each candidate the first equivalent one.
 	equivalent []int
 	// outlook is nil until it is begun.
@@ -36,12 +34,12 @@ type builder struct {
 }
 
 func newBuilder(v *verdict.Verdict, d depth) *builder {
-	confirmer := &counting.Confirmer{}
+	confirmer := &verdict.Confirmer{}
 	return &builder{
 		Verdict:   v,
 		depth:     d,
 		reasons:   nodeanswer.NewReasons(v.Question, v.Signatures, confirmer),
-		contents:  nodegroup.NewContents(),
+		contents:  verdict.NewNodeContents(),
 		confirmer: confirmer,
 		out: &api.Explanation{
 			TypeMeta: metav1.TypeMeta{APIVersion: api.APIVersion, Kind: "Explanation"},

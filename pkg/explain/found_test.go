@@ -13,7 +13,6 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/internal/fleet"
 	tc "github.com/kubectl-dra/kubectl-dra/internal/testcluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
-	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/counting"
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/decision"
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/target"
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/verdict"
@@ -85,7 +84,7 @@ func TestFound(t *testing.T) {
 			if verdict := allocator.Of(x.Cluster).Check(t.Context(), node, claims); verdict.Outcome != test.outcome {
 				t.Errorf("the allocator says %s (%v), want %s", verdict.Outcome, verdict.Err, test.outcome)
 			}
-			if answer := counting.Answer(t.Context(), x.Question, node); answer != test.answer {
+			if answer := verdict.CountingAnswer(t.Context(), x.Question, node); answer != test.answer {
 				t.Errorf("by counting it is %s, want %s", answer, test.answer)
 			}
 			if eligible := x.out.Claims[0].Requests[0].Eligible; eligible != test.eligible {

@@ -12,9 +12,9 @@ import (
 
 	tc "github.com/kubectl-dra/kubectl-dra/internal/testcluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
-	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/counting"
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/decision"
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/selector"
+	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/verdict"
 	"github.com/kubectl-dra/kubectl-dra/pkg/eligibility"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
@@ -105,14 +105,14 @@ func holdAgainstAllocator(t *testing.T, snap *snapshot.Snapshot, claims int) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	verdict := alloc.Check(t.Context(), node, list)
-	if fits := verdict.Outcome == allocator.Fits; fits && eligible != claims || !fits && claims == 1 && eligible > 0 {
-		t.Errorf("the allocator says %s (%v), but %d of %d can have the device: %s", verdict.Outcome, verdict.Err, eligible, claims, asJSON(x.out.Claims))
+	answered := alloc.Check(t.Context(), node, list)
+	if fits := answered.Outcome == allocator.Fits; fits && eligible != claims || !fits && claims == 1 && eligible > 0 {
+		t.Errorf("the allocator says %s (%v), but %d of %d can have the device: %s", answered.Outcome, answered.Err, eligible, claims, asJSON(x.out.Claims))
 	}
-	if answer := counting.Answer(t.Context(), x.Question, node); answer == decision.Feasible && verdict.Outcome != allocator.Fits || answer == decision.Infeasible && verdict.Outcome == allocator.Fits {
-		t.Errorf("%d claims: the allocator says %s (%v), by counting it is %s", claims, verdict.Outcome, verdict.Err, answer)
+	if answer := verdict.CountingAnswer(t.Context(), x.Question, node); answer == decision.Feasible && answered.Outcome != allocator.Fits || answer == decision.Infeasible && answered.Outcome == allocator.Fits {
+		t.Errorf("%d claims: the allocator says %s (%v), by counting it is %s", claims, answered.Outcome, answered.Err, answer)
 	}
-	if verdict.Outcome != allocator.Fits {
+	if answered.Outcome != allocator.Fits {
 		return
 	}
 	capacity := snap.Slices[0].Spec.Devices[0].Capacity["memory"]
@@ -124,7 +124,7 @@ func holdAgainstAllocator(t *testing.T, snap *snapshot.Snapshot, claims int) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := verdict.Allocations[0].Devices.Results[0].ConsumedCapacity["memory"]; got.Cmp(takes) != 0 {
+	if got := answered.Allocations[0].Devices.Results[0].ConsumedCapacity["memory"]; got.Cmp(takes) != 0 {
 		t.Errorf("the allocator takes %s, should take %s", got.String(), takes.String())
 	}
 }

@@ -13,17 +13,16 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	resourceapi "k8s.io/api/resource/v1"
 
-	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/counting"
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/funnel"
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/selector"
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/target"
+	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/verdict"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/eligibility"
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain/advice"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain/nodeanswer"
-	"github.com/kubectl-dra/kubectl-dra/pkg/naming"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
@@ -33,7 +32,7 @@ type headlines struct {
 	// out is the answer so far; it is not changed.
 	out       *api.Explanation
 	target    *target.Target
-	confirmer *counting.Confirmer
+	confirmer *verdict.Confirmer
 	reasons   *nodeanswer.Reasons
 }
 
@@ -306,14 +305,14 @@ func neededText(alternatives []*funnel.Funnel) string {
 // is not a part of the conflict has passed, that is the condition that stays.
 func (h *headlines) devicesOf(ctx context.Context, node *corev1.Node, left advice.Hypothesis) (answer nodeanswer.Answer, enough bool) {
 	amended := h.Cluster.Amended(left.Snap)
-	one, err := counting.OnNode(ctx, h.Question, amended, node, left.Claims)
+	one, err := verdict.QuestionOnNode(ctx, h.Question, amended, node, left.Claims)
 	if err != nil {
 		return nodeanswer.Answer{}, false
 	}
 	if fits, err := h.confirmer.Fits(ctx, h.Question, amended, node, left.Claims); err == nil && fits {
 		return nodeanswer.Answer{Message: availableText(one, node)}, true
 	}
-	return nodeanswer.NewReasons(one, nil, &counting.Confirmer{}).WhyNot(ctx, node), false
+	return nodeanswer.NewReasons(one, nil, &verdict.Confirmer{}).WhyNot(ctx, node), false
 }
 
 // released says which claims are released in that scenario, and that taints are gone.
@@ -491,7 +490,7 @@ func (h *headlines) apart(ctx context.Context, list []*advice.Prospect) string {
 	}
 	var parts []string
 	for _, s := range all {
-		slices.SortFunc(s.nodes, naming.Compare)
+		slices.SortFunc(s.nodes, english.CompareNames)
 		parts = append(parts, fmt.Sprintf("%s is available only on %s", s.name, english.Sample(s.nodes, 3)))
 	}
 	const most = 4

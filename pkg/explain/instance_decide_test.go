@@ -15,16 +15,16 @@ import (
 
 	tc "github.com/kubectl-dra/kubectl-dra/internal/testcluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
-	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/counting"
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/decision"
+	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/verdict"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 )
 
 // solve returns the decision for the only node of an instance.
-func (x *builder) solve(tb testing.TB) (*counting.Builder, decision.Result) {
+func (x *builder) solve(tb testing.TB) (*verdict.ProblemBuilder, decision.Result) {
 	tb.Helper()
 	node := x.Reach.Candidates[0]
-	built, err := counting.NewProblem(tb.Context(), x.Cluster, node, x.Reach.Pools[node.Name], x.Claims)
+	built, err := verdict.NewProblem(tb.Context(), x.Cluster, node, x.Reach.Pools[node.Name], x.Claims)
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -57,7 +57,7 @@ func TestInstances(t *testing.T) {
 }
 
 // pinned returns the claims, asking for just the devices that were chosen.
-func (x *builder) pinned(built *counting.Builder, chosen []decision.Choice) []*resourceapi.ResourceClaim {
+func (x *builder) pinned(built *verdict.ProblemBuilder, chosen []decision.Choice) []*resourceapi.ResourceClaim {
 	ids := make([]string, len(built.Devices))
 	for d, i := range built.Devices {
 		ids[i] = fmt.Sprint(*d.Attributes["id"].IntValue)

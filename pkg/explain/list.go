@@ -16,7 +16,7 @@ import (
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/eligibility"
-	"github.com/kubectl-dra/kubectl-dra/pkg/naming"
+	"github.com/kubectl-dra/kubectl-dra/pkg/english"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
@@ -38,7 +38,7 @@ func (l *checkList) add(check, label string, reasons ...*eligibility.Reason) boo
 			text = ""
 		}
 		if r.Claim != nil {
-			text = "to claim " + naming.Qualified(r.Claim)
+			text = "to claim " + english.QualifiedName(r.Claim)
 		}
 		if requirement := r.Requirement(); requirement != "" {
 			text += ", " + requirement

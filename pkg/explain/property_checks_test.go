@@ -18,7 +18,6 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/internal/fleet"
 	tc "github.com/kubectl-dra/kubectl-dra/internal/testcluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
-	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/counting"
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/decision"
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/verdict"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
@@ -319,7 +318,7 @@ func (p *property) decision(table *coverage) error {
 			// Refused before there were funnels.
 			return nil
 		}
-		answer := counting.Answer(p.ctx, p.Question, node)
+		answer := verdict.CountingAnswer(p.ctx, p.Question, node)
 		switch outcome := p.want.outcomes[node.Name]; {
 		case answer == decision.Infeasible && outcome == allocator.Fits:
 			return fmt.Errorf("node %s: it fits, by counting it does not", node.Name)

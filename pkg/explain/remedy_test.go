@@ -23,7 +23,7 @@ import (
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/eligibility"
-	"github.com/kubectl-dra/kubectl-dra/pkg/naming"
+	"github.com/kubectl-dra/kubectl-dra/pkg/english"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
@@ -160,7 +160,7 @@ func checkKeepsHardware(t *testing.T, snap *snapshot.Snapshot, r *api.Remedy) {
 			continue
 		}
 		class := snap.Class(before)
-		if class == nil && naming.Typo(before, []string{after}) == "" {
+		if class == nil && english.Typo(before, []string{after}) == "" {
 			t.Errorf("%s: class %s is no typo", r.Change, before)
 		}
 		if class == nil {

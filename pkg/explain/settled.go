@@ -22,7 +22,6 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain/nodeanswer"
-	"github.com/kubectl-dra/kubectl-dra/pkg/naming"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
@@ -83,7 +82,7 @@ func (x *builder) settledText(ctx context.Context) string {
 		}
 		return text
 	case verdict.ClaimDeleting:
-		return fmt.Sprintf("ResourceClaim %s %s", naming.Qualified(x.PodClaims[0].Claim), cluster.ErrClaimDeleting)
+		return fmt.Sprintf("ResourceClaim %s %s", english.QualifiedName(x.PodClaims[0].Claim), cluster.ErrClaimDeleting)
 	case verdict.Unserved:
 		return x.unservedText(s.Resource)
 	case verdict.AdminAccessDenied:
@@ -139,7 +138,7 @@ func nearClaim(q *funnel.Question, pc *cluster.PodClaim) string {
 				names = append(names, t.Name)
 			}
 		}
-		return naming.DidYouMean(pc.Template, names)
+		return english.DidYouMean(pc.Template, names)
 	case errors.Is(pc.Problem, cluster.ErrClaimMissing) && pc.Template == "":
 		for _, c := range q.Cluster.Snapshot.Claims {
 			if c.Namespace == q.Pod.Namespace {
@@ -148,7 +147,7 @@ func nearClaim(q *funnel.Question, pc *cluster.PodClaim) string {
 		}
 		for _, entry := range q.Pod.Spec.ResourceClaims {
 			if entry.Name == pc.Entry && entry.ResourceClaimName != nil {
-				return naming.DidYouMean(*entry.ResourceClaimName, names)
+				return english.DidYouMean(*entry.ResourceClaimName, names)
 			}
 		}
 	}
@@ -187,7 +186,7 @@ func classHint(ctx context.Context, q *funnel.Question, class string) string {
 		return fmt.Sprintf("; it is installed with the driver %s, and no part of its preview: lay it over the cluster too, with -f", driver)
 	}
 	if meant := q.Catalog.MeantClass(ctx, class, q.Cluster.Snapshot.Classes); meant != "" {
-		return naming.Suggestion(meant)
+		return english.Suggestion(meant)
 	}
 	if driver := q.Catalog.DriverOfClass(class); driver != "" {
 		return fmt.Sprintf(", which the installation of driver %s creates", driver)
@@ -204,7 +203,7 @@ func labelText(labels map[string]string, key string) string {
 
 // unservedText says that nothing serves an extended resource.
 func (x *builder) unservedText(name corev1.ResourceName) string {
-	text := fmt.Sprintf("no node offers the extended resource %s, and no DeviceClass maps it%s", name, cmp.Or(naming.DidYouMean(string(name), servedResources(x.Question)), target.Mappable(x.Cluster.Snapshot, name)))
+	text := fmt.Sprintf("no node offers the extended resource %s, and no DeviceClass maps it%s", name, cmp.Or(english.DidYouMean(string(name), servedResources(x.Question)), target.Mappable(x.Cluster.Snapshot, name)))
 	for _, class := range x.Cluster.Snapshot.Classes {
 		if class.Spec.ExtendedResourceName != nil && *class.Spec.ExtendedResourceName == string(name) {
 			text = fmt.Sprintf("no node offers the extended resource %s; DeviceClass %s maps it, but the feature gate DRAExtendedResource is off", name, class.Name)

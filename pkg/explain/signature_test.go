@@ -16,7 +16,6 @@ import (
 
 	tc "github.com/kubectl-dra/kubectl-dra/internal/testcluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
-	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/counting"
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/verdict"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
@@ -62,7 +61,7 @@ func TestEquivalent(t *testing.T) {
 				t.Fatalf("seed %d: node %s, like %s: %s, but the allocator says %s %v\nclaims %s\nslices %s\ngates %v", seed, node.Name,
 					x.Reach.Candidates[equivalent[i]].Name, verdicts[i].Outcome, plain.Outcome, plain.Err, asJSON(snap.Claims), asJSON(snap.Slices), snap.Gates)
 			}
-			if i > 0 && counting.TooFew(t.Context(), x.Question, node) {
+			if i > 0 && verdict.TooFewDevices(t.Context(), x.Question, node) {
 				counts["too few"]++
 				if plain.Outcome != allocator.DoesNotFit {
 					t.Fatalf("seed %d: node %s has too few devices, but the allocator says %s %v\nclaims %s\nslices %s\ngates %v", seed, node.Name,

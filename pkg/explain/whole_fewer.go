@@ -14,7 +14,6 @@ import (
 
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
-	"github.com/kubectl-dra/kubectl-dra/pkg/naming"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 	"github.com/kubectl-dra/kubectl-dra/pkg/whatif"
 )
@@ -174,7 +173,7 @@ func (w *whole) surplus(count int) []*corev1.Pod {
 	pods := slices.Clone(w.target.Users)
 	slices.SortStableFunc(pods, func(a, b *corev1.Pod) int {
 		if w.target.Object.Kind == "StatefulSet" {
-			return naming.Compare(a.Name, b.Name)
+			return english.CompareNames(a.Name, b.Name)
 		}
 		waits := func(pod *corev1.Pod) int {
 			if snapshot.Waits(pod) {

@@ -14,7 +14,6 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
-	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/counting"
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/funnel"
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/target"
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/verdict"
@@ -165,7 +164,7 @@ func smallerDevice(ctx context.Context, q *funnel.Question, claim *funnel.Claim,
 	if err != nil || at < 0 {
 		return nil
 	}
-	ctx, budget := allocator.WithBudget(ctx, counting.SearchSteps)
+	ctx, budget := allocator.WithBudget(ctx, verdict.SearchSteps)
 	defer budget.End()
 	taken := []resourceapi.DeviceRequestAllocationResult{*got}
 	for range maxInstead {

@@ -12,7 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
-	"github.com/kubectl-dra/kubectl-dra/pkg/naming"
+	"github.com/kubectl-dra/kubectl-dra/pkg/english"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
@@ -60,7 +60,7 @@ func (a *assessment) heedBudgets() {
 	}
 	for i := range a.out.Pods {
 		if p := &a.out.Pods[i]; len(p.Budgets) > 1 {
-			a.out.Notes = append(a.out.Notes, fmt.Sprintf("pod %s has %d PodDisruptionBudgets: the API server refuses to evict such a pod", naming.Qualified(a.before.Snapshot.Pod(p.Namespace, p.Name)), len(p.Budgets)))
+			a.out.Notes = append(a.out.Notes, fmt.Sprintf("pod %s has %d PodDisruptionBudgets: the API server refuses to evict such a pod", english.QualifiedName(a.before.Snapshot.Pod(p.Namespace, p.Name)), len(p.Budgets)))
 		}
 	}
 }

@@ -14,7 +14,6 @@ import (
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
-	"github.com/kubectl-dra/kubectl-dra/pkg/naming"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 	"github.com/kubectl-dra/kubectl-dra/pkg/whatif"
 )
@@ -73,7 +72,7 @@ func (c *Conditions) Apply(state *cluster.Cluster) (after *cluster.Cluster, word
 	for _, name := range c.Without {
 		pod := after.Snapshot.Pod(name[0], name[1])
 		if pod == nil {
-			return nil, nil, &MissingError{Kind: "pod", Name: name[0] + "/" + name[1], Near: naming.Typo(name[1], podNames(after.Snapshot, name[0]))}
+			return nil, nil, &MissingError{Kind: "pod", Name: name[0] + "/" + name[1], Near: english.Typo(name[1], podNames(after.Snapshot, name[0]))}
 		}
 		after = after.Amended(whatif.Delete(after.Snapshot, []*corev1.Pod{pod}))
 		words = append(words, "without pod "+name[0]+"/"+name[1])
@@ -113,7 +112,7 @@ func missingNode(snap *snapshot.Snapshot, name string) *MissingError {
 	for _, node := range snap.Nodes {
 		names = append(names, node.Name)
 	}
-	return &MissingError{Kind: "node", Name: name, Near: naming.Typo(name, names)}
+	return &MissingError{Kind: "node", Name: name, Near: english.Typo(name, names)}
 }
 
 // otherRelease returns the cluster with other gates or of another release.

@@ -14,8 +14,8 @@ import (
 	resourceapi "k8s.io/api/resource/v1"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
-	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/counting"
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/funnel"
+	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/verdict"
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/whatif"
 )
@@ -143,7 +143,7 @@ func (p *placer) place(ctx context.Context, s *cluster.Cluster, pod *corev1.Pod,
 	if err == nil || ctx.Err() != nil {
 		return r, err
 	}
-	if fits, known := counting.Fits(ctx, p.q, s, node, pending(s, pod, node)); known && !fits {
+	if fits, known := verdict.FitsByCounting(ctx, p.q, s, node, pending(s, pod, node)); known && !fits {
 		return nil, nil
 	}
 	return nil, err

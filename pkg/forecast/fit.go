@@ -18,7 +18,6 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain"
-	"github.com/kubectl-dra/kubectl-dra/pkg/naming"
 )
 
 // Shape is the model of copies.
@@ -143,10 +142,10 @@ func groupsOf(now, later *counted) []api.CopyNodes {
 		groups[k].Names = append(groups[k].Names, name)
 	}
 	for _, g := range list {
-		slices.SortFunc(g.Names, naming.Compare)
+		slices.SortFunc(g.Names, english.CompareNames)
 	}
 	slices.SortFunc(list, func(a, b *api.CopyNodes) int {
-		return cmp.Or(cmp.Compare(b.Now, a.Now), cmp.Compare(b.Released, a.Released), cmp.Compare(b.Count, a.Count), naming.Compare(a.Names[0], b.Names[0]))
+		return cmp.Or(cmp.Compare(b.Now, a.Now), cmp.Compare(b.Released, a.Released), cmp.Compare(b.Count, a.Count), english.CompareNames(a.Names[0], b.Names[0]))
 	})
 	nodes := make([]api.CopyNodes, 0, len(list))
 	for _, g := range list {

@@ -13,7 +13,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
-	"github.com/kubectl-dra/kubectl-dra/pkg/naming"
+	"github.com/kubectl-dra/kubectl-dra/pkg/english"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 	"github.com/kubectl-dra/kubectl-dra/pkg/whatif"
 )
@@ -232,7 +232,7 @@ func (p *packing) plans(count, ones *slotCount, given map[string]int) []*plan {
 		sources = append(sources, source{name, max(1, p.size-p.left(count, ones, name))})
 	}
 	slices.SortFunc(sources, func(a, b source) int {
-		return cmp.Or(cmp.Compare(a.missing, b.missing), naming.Compare(a.node, b.node))
+		return cmp.Or(cmp.Compare(a.missing, b.missing), english.CompareNames(a.node, b.node))
 	})
 	var plans []*plan
 	for _, s := range sources {

@@ -12,7 +12,6 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
 	"github.com/kubectl-dra/kubectl-dra/pkg/lifecycle"
-	"github.com/kubectl-dra/kubectl-dra/pkg/naming"
 	"github.com/kubectl-dra/kubectl-dra/pkg/shell"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
@@ -113,7 +112,7 @@ func driverText(snap *snapshot.Snapshot, drivers []string) string {
 	for _, driver := range drivers {
 		text := "driver " + driver
 		for _, set := range lifecycle.DaemonSets(snap, driver) {
-			text += " (DaemonSet " + naming.Qualified(set) + ")"
+			text += " (DaemonSet " + english.QualifiedName(set) + ")"
 		}
 		texts = append(texts, text)
 	}

@@ -15,7 +15,6 @@ import (
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
-	"github.com/kubectl-dra/kubectl-dra/pkg/naming"
 )
 
 // maxAttributeValues limits how many values of an attribute are listed.
@@ -56,7 +55,7 @@ func (v *Inventory) Attributes(ctx context.Context, devices []*cluster.Device) (
 			list = append(list, p.describe(ctx, r))
 		}
 	}
-	slices.SortStableFunc(list, func(a, b api.Attribute) int { return naming.Compare(a.Name, b.Name) })
+	slices.SortStableFunc(list, func(a, b api.Attribute) int { return english.CompareNames(a.Name, b.Name) })
 	return list, p.notes(), nil
 }
 
@@ -71,7 +70,7 @@ type publications struct {
 }
 
 func newPublications(evaluator *selector.Evaluator, devices []*cluster.Device) *publications {
-	p := &publications{evaluator: evaluator, devices: devices, all: selector.NewVocabulary(naming.Typo)}
+	p := &publications{evaluator: evaluator, devices: devices, all: selector.NewVocabulary(english.Typo)}
 	for _, d := range devices {
 		p.all.Add(d.ID.Driver, d.Device)
 		if evaluator.Odd(d.Device) {
@@ -82,7 +81,7 @@ func newPublications(evaluator *selector.Evaluator, devices []*cluster.Device) *
 	if len(p.odd) == 0 {
 		return p
 	}
-	p.usable = selector.NewVocabulary(naming.Typo)
+	p.usable = selector.NewVocabulary(english.Typo)
 	for _, d := range devices {
 		if !evaluator.Odd(d.Device) {
 			p.usable.Add(d.ID.Driver, d.Device)
@@ -125,7 +124,7 @@ func byFrequency(values []*selector.PublishedValue) []*selector.PublishedValue {
 	}
 	// There may be as many as devices, and comparing as people do takes long.
 	sortBy(values, cmp.Compare[string])
-	sortBy(values[:min(len(values), maxAttributeValues)], naming.Compare)
+	sortBy(values[:min(len(values), maxAttributeValues)], english.CompareNames)
 	return values
 }
 

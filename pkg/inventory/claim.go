@@ -21,7 +21,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/computedomain"
 	"github.com/kubectl-dra/kubectl-dra/pkg/eligibility"
-	"github.com/kubectl-dra/kubectl-dra/pkg/naming"
+	"github.com/kubectl-dra/kubectl-dra/pkg/english"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
@@ -348,7 +348,7 @@ func heldTwice(facts *cluster.Cluster, claim *resourceapi.ResourceClaim, result 
 		case h.Claim == claim:
 			again = true
 		default:
-			return cluster.TwiceText(id.String(), naming.Qualified(claim), naming.Qualified(h.Claim))
+			return cluster.TwiceText(id.String(), english.QualifiedName(claim), english.QualifiedName(h.Claim))
 		}
 	}
 	if again {

@@ -16,7 +16,7 @@ import (
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/eligibility"
-	"github.com/kubectl-dra/kubectl-dra/pkg/naming"
+	"github.com/kubectl-dra/kubectl-dra/pkg/english"
 )
 
 // Devices lists the devices of the newest generation of all pools, in the
@@ -60,7 +60,7 @@ func listUnpublished(eligible *eligibility.Devices, pods podsByClaim) []api.Devi
 		}
 	}
 	slices.SortFunc(devices, func(a, b api.Device) int {
-		return cmp.Or(cmp.Compare(a.Driver, b.Driver), naming.Compare(a.Pool, b.Pool), naming.Compare(a.Name, b.Name))
+		return cmp.Or(cmp.Compare(a.Driver, b.Driver), english.CompareNames(a.Pool, b.Pool), english.CompareNames(a.Name, b.Name))
 	})
 	return devices
 }

@@ -19,7 +19,6 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/eligibility"
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
-	"github.com/kubectl-dra/kubectl-dra/pkg/naming"
 )
 
 // maxNamed limits how many devices are named.
@@ -161,7 +160,7 @@ func (d *DeviceEvaluator) byDriver(results []*selector.Result) []api.DriverOutco
 		}
 		addOutcome(&list[k].Outcomes, result)
 	}
-	slices.SortFunc(list, func(a, b api.DriverOutcomes) int { return naming.Compare(a.Driver, b.Driver) })
+	slices.SortFunc(list, func(a, b api.DriverOutcomes) int { return english.CompareNames(a.Driver, b.Driver) })
 	return list
 }
 
@@ -202,11 +201,11 @@ func (d *DeviceEvaluator) byNode(results []*selector.Result) []api.NodeOutcomes 
 		groups[k].Names = append(groups[k].Names, at.node)
 	}
 	for i := range groups {
-		slices.SortFunc(groups[i].Names, naming.Compare)
+		slices.SortFunc(groups[i].Names, english.CompareNames)
 	}
 	slices.SortStableFunc(groups, func(a, b api.NodeOutcomes) int {
 		return cmp.Or(cmp.Compare(b.Outcomes.True, a.Outcomes.True), cmp.Compare(b.Count, a.Count), cmp.Compare(b.Outcomes.Fails, a.Outcomes.Fails),
-			naming.Compare(firstOfNodes(a), firstOfNodes(b)))
+			english.CompareNames(firstOfNodes(a), firstOfNodes(b)))
 	})
 	return groups
 }
@@ -273,7 +272,7 @@ func (d *DeviceEvaluator) respelled(sel *selector.Selector) (api.ExpressionSugge
 			continue
 		}
 		meant := func(value string, others []string) string {
-			at := slices.IndexFunc(others, func(other string) bool { return naming.Typo(value, []string{other}) != "" })
+			at := slices.IndexFunc(others, func(other string) bool { return english.Typo(value, []string{other}) != "" })
 			if at < 0 {
 				return ""
 			}

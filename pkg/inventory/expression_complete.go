@@ -12,7 +12,7 @@ import (
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/selector"
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
-	"github.com/kubectl-dra/kubectl-dra/pkg/naming"
+	"github.com/kubectl-dra/kubectl-dra/pkg/english"
 )
 
 // ExpressionWords complete expressions about some devices. They do not change, and can be used while
@@ -38,7 +38,7 @@ const (
 
 // NewExpressionWords takes the words of devices.
 func NewExpressionWords(list []*cluster.Device) *ExpressionWords {
-	w := &ExpressionWords{published: selector.NewVocabulary(naming.Typo)}
+	w := &ExpressionWords{published: selector.NewVocabulary(english.Typo)}
 	for _, d := range list {
 		w.published.Add(d.ID.Driver, d.Device)
 	}
@@ -158,7 +158,7 @@ func (w *ExpressionWords) ordered(groups []string) []string {
 func (w *ExpressionWords) byFrequency(r selector.Reading) []*selector.PublishedValue {
 	values := w.published.Values(r)
 	slices.SortFunc(values, func(a, b *selector.PublishedValue) int {
-		return cmp.Or(cmp.Compare(b.Devices, a.Devices), naming.Compare(a.Plain, b.Plain), cmp.Compare(a.Type, b.Type))
+		return cmp.Or(cmp.Compare(b.Devices, a.Devices), english.CompareNames(a.Plain, b.Plain), cmp.Compare(a.Type, b.Type))
 	})
 	return values
 }

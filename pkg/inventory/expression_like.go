@@ -15,7 +15,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/selector"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
-	"github.com/kubectl-dra/kubectl-dra/pkg/naming"
+	"github.com/kubectl-dra/kubectl-dra/pkg/english"
 )
 
 const (
@@ -78,7 +78,7 @@ func (d *DeviceEvaluator) Like(ctx context.Context, device *cluster.Device) (*ap
 // kindOf divides what a device publishes into what says of which kind it is, and
 // what tells it apart from others of its kind or says where it is.
 func (d *DeviceEvaluator) kindOf(device *cluster.Device) (same, leftOut []selector.Reading) {
-	words := selector.NewVocabulary(naming.Typo)
+	words := selector.NewVocabulary(english.Typo)
 	for _, other := range d.list {
 		if other.ID.Driver == device.ID.Driver {
 			words.Add(other.ID.Driver, other.Device)
@@ -92,7 +92,7 @@ func (d *DeviceEvaluator) kindOf(device *cluster.Device) (same, leftOut []select
 		all = append(all, selector.Capacity(name, device.ID.Driver))
 	}
 	slices.SortFunc(all, func(a, b selector.Reading) int {
-		return cmp.Or(strings.Compare(a.Kind, b.Kind), strings.Compare(a.Domain, b.Domain), naming.Compare(a.Name, b.Name))
+		return cmp.Or(strings.Compare(a.Kind, b.Kind), strings.Compare(a.Domain, b.Domain), english.CompareNames(a.Name, b.Name))
 	})
 	for _, r := range slices.Compact(all) {
 		// Where nearly each device has another value, it is a serial number or the

@@ -11,7 +11,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/kubectl-dra/kubectl-dra/pkg/naming"
+	"github.com/kubectl-dra/kubectl-dra/pkg/english"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
@@ -163,7 +163,7 @@ func GroupNodes(snap *snapshot.Snapshot, nodes []*Node, by Grouping, order Order
 		known[name].add(n)
 	}
 	groups := make([]*NodesTogether, 0, len(known))
-	for _, name := range slices.SortedFunc(maps.Keys(known), naming.Compare) {
+	for _, name := range slices.SortedFunc(maps.Keys(known), english.CompareNames) {
 		groups = append(groups, known[name])
 	}
 	slices.SortStableFunc(groups, func(a, b *NodesTogether) int { return cmp.Compare(b.amount(order), a.amount(order)) })

@@ -13,7 +13,6 @@ import (
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
-	"github.com/kubectl-dra/kubectl-dra/pkg/naming"
 	"github.com/kubectl-dra/kubectl-dra/pkg/shell"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
@@ -53,7 +52,7 @@ func AbsentDriver(snap *snapshot.Snapshot, pools []cluster.LostPool) Finding {
 	}
 	what := fmt.Sprintf("%s of %s are", english.Count(len(devices), "device"), english.Count(len(claims), "claim"))
 	if len(claims) == 1 {
-		what = fmt.Sprintf("%s %s of claim %s %s", english.Plural(len(devices), "device", "devices"), english.Sample(devices, maxAbsent), naming.Qualified(claims[0]), english.Plural(len(devices), "is", "are"))
+		what = fmt.Sprintf("%s %s of claim %s %s", english.Plural(len(devices), "device", "devices"), english.Sample(devices, maxAbsent), english.QualifiedName(claims[0]), english.Plural(len(devices), "is", "are"))
 	}
 	f.Reason = fmt.Sprintf("driver %s publishes nothing for %s any more: %s no longer in any ResourceSlice", driver, where, what)
 	for _, node := range nodes[:min(len(nodes), maxAbsent)] {

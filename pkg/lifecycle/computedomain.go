@@ -14,7 +14,6 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/computedomain"
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
-	"github.com/kubectl-dra/kubectl-dra/pkg/naming"
 	"github.com/kubectl-dra/kubectl-dra/pkg/shell"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 	"github.com/kubectl-dra/kubectl-dra/pkg/whatif"
@@ -84,9 +83,9 @@ func domainFailure(snap *snapshot.Snapshot, f *Finding, pod *corev1.Pod, claims 
 	f.Reason = fmt.Sprintf("driver %s cannot prepare claim %s on node %s: %s%s", snapshot.ComputeDomainDriver, name, node, words, often(snap, event))
 	if uid, taken := between(words, channelTaken, " "); taken {
 		if other := claimOf(snap, uid); other != nil {
-			f.Reason += fmt.Sprintf("; that is claim %s", naming.Qualified(other))
+			f.Reason += fmt.Sprintf("; that is claim %s", english.QualifiedName(other))
 			f.AddEvidence(whatif.ClaimObject(other), "metadata.uid", uid, "no other claim for a channel on node "+node)
-			f.Step(api.ActorUser, "a node has one channel: the pod starts when claim %s is released", naming.Qualified(other))
+			f.Step(api.ActorUser, "a node has one channel: the pod starts when claim %s is released", english.QualifiedName(other))
 			return true
 		}
 	}
@@ -96,7 +95,7 @@ func domainFailure(snap *snapshot.Snapshot, f *Finding, pod *corev1.Pod, claims 
 		f.Reason += fmt.Sprintf("; what ComputeDomain %s lacks is not known: %s", domain.ID, domain.Unknown)
 		f.Step(api.ActorAdmin, "see the domain and its nodes: kubectl get computedomains.resource.nvidia.com -A -o yaml")
 	case known != nil && known.Ready():
-		f.Reason += fmt.Sprintf("; node %s is ready in ComputeDomain %s now", node, naming.Qualified(domain.Object))
+		f.Reason += fmt.Sprintf("; node %s is ready in ComputeDomain %s now", node, english.QualifiedName(domain.Object))
 		f.AddEvidence(known.Object, known.Path, known.Status, "")
 		f.Step(api.ActorNobody, "the kubelet retries")
 	default:
@@ -133,7 +132,7 @@ func domainFinding(snap *snapshot.Snapshot, pod *corev1.Pod, claim *resourceapi.
 	if problem := domain.Problem(claim, config.Kind); problem != "" {
 		f.Reason = fmt.Sprintf("driver %s does not prepare claim %s: %s", snapshot.ComputeDomainDriver, claim.Name, problem)
 		if domain.Object != nil {
-			f.Reason = fmt.Sprintf("driver %s does not prepare claim %s for ComputeDomain %s: %s", snapshot.ComputeDomainDriver, claim.Name, naming.Qualified(domain.Object), problem)
+			f.Reason = fmt.Sprintf("driver %s does not prepare claim %s for ComputeDomain %s: %s", snapshot.ComputeDomainDriver, claim.Name, english.QualifiedName(domain.Object), problem)
 		}
 		f.AddEvidence(whatif.ClaimObject(claim), config.Path+".domainID", config.DomainID, "the UID of a ComputeDomain in namespace "+claim.Namespace)
 		f.Step(api.ActorUser, "delete and recreate pod %s so that it gets a new claim from the ResourceClaimTemplate of a ComputeDomain that exists: kubectl get computedomains.resource.nvidia.com -n %s", pod.Name, shell.Quote(claim.Namespace))
@@ -150,7 +149,7 @@ func domainFinding(snap *snapshot.Snapshot, pod *corev1.Pod, claim *resourceapi.
 	if lacks == "" {
 		return nil
 	}
-	f.Reason = fmt.Sprintf("claim %s waits for node %s to be ready in ComputeDomain %s: %s%s", claim.Name, node, naming.Qualified(domain.Object), lacks, domainCount(domain))
+	f.Reason = fmt.Sprintf("claim %s waits for node %s to be ready in ComputeDomain %s: %s%s", claim.Name, node, english.QualifiedName(domain.Object), lacks, domainCount(domain))
 	f.Evidence, f.Steps = because.Evidence, because.Steps
 	return f
 }
@@ -190,20 +189,20 @@ func nodeLacks(snap *snapshot.Snapshot, domain *computedomain.Domain, name strin
 	case pod != nil && !Ready(pod):
 		state, fact := PodTrouble(pod)
 		f.Evidence = append(f.Evidence, fact)
-		f.Step(api.ActorAdmin, "see why daemon %s is not ready: kubectl dra why %s -n %s; %s", naming.Qualified(pod),
+		f.Step(api.ActorAdmin, "see why daemon %s is not ready: kubectl dra why %s -n %s; %s", english.QualifiedName(pod),
 			shell.Quote("pod/"+pod.Name), shell.Quote(pod.Namespace), logs(pod))
-		return fmt.Sprintf("its daemon %s is not ready: %s", naming.Qualified(pod), state), f
+		return fmt.Sprintf("its daemon %s is not ready: %s", english.QualifiedName(pod), state), f
 	case pod != nil && joined == nil:
 		f.AddEvidence(whatif.Object(snapshot.KindComputeDomain, domain.Object.Namespace, domain.Object.Name), "status.nodes", "no node "+name, name)
 		f.Step(api.ActorAdmin, "check the log of the daemon: %s", logs(pod))
-		return fmt.Sprintf("its daemon %s is ready, but the node has not joined the domain", naming.Qualified(pod)), f
+		return fmt.Sprintf("its daemon %s is ready, but the node has not joined the domain", english.QualifiedName(pod)), f
 	case pod != nil:
 		f.Step(api.ActorAdmin, "check the log of the daemon: %s", logs(pod))
-		return fmt.Sprintf("its daemon %s is ready, but the driver has noted the node as %s", naming.Qualified(pod), joined.Status), f
+		return fmt.Sprintf("its daemon %s is ready, but the driver has noted the node as %s", english.QualifiedName(pod), joined.Status), f
 	case label != "" && label != domain.ID:
 		other := "another ComputeDomain"
 		if found := computedomain.Find(snap, "", label); found.Object != nil {
-			other = "ComputeDomain " + naming.Qualified(found.Object)
+			other = "ComputeDomain " + english.QualifiedName(found.Object)
 		}
 		f.AddEvidence(whatif.Object("Node", "", name), "metadata.labels["+snapshot.ComputeDomainLabel+"]", label, domain.ID)
 		f.Step(api.ActorUser, "a node is in one ComputeDomain at a time: wait until the pods of the other one have ended, or use another node")
@@ -218,9 +217,9 @@ func nodeLacks(snap *snapshot.Snapshot, domain *computedomain.Domain, name strin
 	}
 	if set := computedomain.DaemonSet(snap, domain.ID); set != nil {
 		o := whatif.Object(snapshot.KindDaemonSet, set.Namespace, set.Name)
-		text := fmt.Sprintf("no daemon of the domain is on the node, although there is DaemonSet %s", naming.Qualified(set))
+		text := fmt.Sprintf("no daemon of the domain is on the node, although there is DaemonSet %s", english.QualifiedName(set))
 		if set.Daemon != nil {
-			text = fmt.Sprintf("no daemon of the domain is on the node: DaemonSet %s wants pods on %s, %d are ready", naming.Qualified(set), english.Count(int(set.Daemon.Desired), "node"), set.Daemon.Ready)
+			text = fmt.Sprintf("no daemon of the domain is on the node: DaemonSet %s wants pods on %s, %d are ready", english.QualifiedName(set), english.Count(int(set.Daemon.Desired), "node"), set.Daemon.Ready)
 			f.AddEvidence(o, "status.desiredNumberScheduled", fmt.Sprint(set.Daemon.Desired), "")
 		}
 		f.Step(api.ActorAdmin, "see which nodes the DaemonSet selects, and its events: kubectl describe daemonset %s -n %s", shell.Quote(set.Name), shell.Quote(set.Namespace))

@@ -14,7 +14,6 @@ import (
 
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
-	"github.com/kubectl-dra/kubectl-dra/pkg/naming"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 	"github.com/kubectl-dra/kubectl-dra/pkg/whatif"
 )
@@ -34,7 +33,7 @@ type DaemonSet struct {
 }
 
 func (d DaemonSet) String() string {
-	text := "DaemonSet " + naming.Qualified(d)
+	text := "DaemonSet " + english.QualifiedName(d)
 	if !d.Named {
 		text += " (a kubelet plugin that by its name belongs to the driver)"
 	}

@@ -15,7 +15,6 @@ import (
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
-	"github.com/kubectl-dra/kubectl-dra/pkg/naming"
 	"github.com/kubectl-dra/kubectl-dra/pkg/shell"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 	"github.com/kubectl-dra/kubectl-dra/pkg/whatif"
@@ -123,13 +122,13 @@ func driverPods(snap *snapshot.Snapshot, f *Finding, drivers []string, node stri
 				f.Step(api.ActorAdmin, "make %s run a pod on node %s: compare its nodeSelector, affinity and tolerations with the labels and taints of the node", set, node)
 			case !Ready(pods[i]):
 				state, evidence := PodTrouble(pods[i])
-				f.Reason += fmt.Sprintf("; its pod %s is not ready: %s", naming.Qualified(pods[i]), state)
+				f.Reason += fmt.Sprintf("; its pod %s is not ready: %s", english.QualifiedName(pods[i]), state)
 				f.Evidence = append(f.Evidence, evidence)
-				f.Step(api.ActorAdmin, "repair pod %s of the driver: kubectl logs %s -n %s --all-containers --previous", naming.Qualified(pods[i]), shell.Quote(pods[i].Name), shell.Quote(pods[i].Namespace))
+				f.Step(api.ActorAdmin, "repair pod %s of the driver: kubectl logs %s -n %s --all-containers --previous", english.QualifiedName(pods[i]), shell.Quote(pods[i].Name), shell.Quote(pods[i].Namespace))
 			default:
-				f.Reason += fmt.Sprintf("; its pod %s runs and is ready", naming.Qualified(pods[i]))
+				f.Reason += fmt.Sprintf("; its pod %s runs and is ready", english.QualifiedName(pods[i]))
 				f.AddEvidence(whatif.PodObject(pods[i]), "status.conditions[type=Ready].status", "True", "")
-				f.Step(api.ActorAdmin, "check the log of pod %s of the driver, and restart it if it hangs: kubectl logs %s -n %s --all-containers", naming.Qualified(pods[i]), shell.Quote(pods[i].Name), shell.Quote(pods[i].Namespace))
+				f.Step(api.ActorAdmin, "check the log of pod %s of the driver, and restart it if it hangs: kubectl logs %s -n %s --all-containers", english.QualifiedName(pods[i]), shell.Quote(pods[i].Name), shell.Quote(pods[i].Namespace))
 			}
 			advised = true
 		}

@@ -20,7 +20,6 @@ import (
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
-	"github.com/kubectl-dra/kubectl-dra/pkg/naming"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 	"github.com/kubectl-dra/kubectl-dra/pkg/whatif"
 )
@@ -140,7 +139,7 @@ func Doubled(facts *cluster.Cluster, claim *resourceapi.ResourceClaim, result *r
 		slices.SortFunc(both, func(a, b *resourceapi.ResourceClaim) int {
 			return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
 		})
-		f := &Finding{Instead: true, Reason: cluster.TwiceText(DeviceName(result), naming.Qualified(both[0]), naming.Qualified(both[1]))}
+		f := &Finding{Instead: true, Reason: cluster.TwiceText(DeviceName(result), english.QualifiedName(both[0]), english.QualifiedName(both[1]))}
 		for _, each := range both {
 			f.AddEvidence(whatif.ClaimObject(each), "status.allocation.devices.results", DeviceName(result), "a device in no other claim")
 			f.AddEvidence(whatif.ClaimObject(each), "status.reservedFor", reservedForText(each), "")

@@ -17,7 +17,6 @@ import (
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
-	"github.com/kubectl-dra/kubectl-dra/pkg/naming"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
@@ -91,7 +90,7 @@ func classConfiguration(in *input) (found []finding) {
 				advice:  "write it for " + english.JoinOr(drivers),
 			}
 			// Parameters are in the form of a driver: only a typo is corrected.
-			if len(drivers) == 1 && naming.Typo(opaque.Driver, drivers) != "" {
+			if len(drivers) == 1 && english.Typo(opaque.Driver, drivers) != "" {
 				f.fix = []edit{{"replace", f.path, drivers[0]}}
 			}
 			found = append(found, f)

@@ -17,7 +17,6 @@ import (
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
-	"github.com/kubectl-dra/kubectl-dra/pkg/naming"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
@@ -441,7 +440,7 @@ func foreignConfiguration(in *input) []finding {
 				advice:  "write it for " + english.JoinOr(drivers),
 			}
 			// Parameters are in the form of a driver: only a typo is corrected.
-			if len(drivers) == 1 && naming.Typo(config.Opaque.Driver, drivers) != "" {
+			if len(drivers) == 1 && english.Typo(config.Opaque.Driver, drivers) != "" {
 				f.fix = []edit{{"replace", path, drivers[0]}}
 			}
 			found = append(found, f)

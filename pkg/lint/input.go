@@ -16,7 +16,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/selector"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
-	"github.com/kubectl-dra/kubectl-dra/pkg/naming"
+	"github.com/kubectl-dra/kubectl-dra/pkg/english"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/kinds"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/load"
@@ -138,7 +138,7 @@ type published struct {
 func (in *input) near(o *object) *published {
 	dir := filepath.Dir(o.text.File)
 	if in.published[dir] == nil {
-		here := &published{words: selector.NewVocabulary(naming.Typo)}
+		here := &published{words: selector.NewVocabulary(english.Typo)}
 		elsewhere := map[string]bool{}
 		decodedAs(in, func(o *object, slice *resourceapi.ResourceSlice) {
 			if filepath.Dir(o.text.File) != dir {
@@ -206,7 +206,7 @@ func meant(name string, names []string) string {
 	if len(names) > maxMeant {
 		return ""
 	}
-	return naming.Typo(name, names)
+	return english.Typo(name, names)
 }
 
 // driversOf lists the drivers of which a device of a class, and of what a request

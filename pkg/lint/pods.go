@@ -14,7 +14,6 @@ import (
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
-	"github.com/kubectl-dra/kubectl-dra/pkg/naming"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
@@ -133,7 +132,7 @@ func missingEntries(in *input) []finding {
 					advice:  "add it to resourceClaims of the pod",
 				}
 				// No container uses it so far.
-				if meant := naming.Typo(ref.Name, free); meant != "" {
+				if meant := english.Typo(ref.Name, free); meant != "" {
 					f.advice, f.fix = "write "+meant, []edit{{"replace", path, meant}}
 				}
 				p.reject(path)

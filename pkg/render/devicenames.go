@@ -8,7 +8,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/kubectl-dra/kubectl-dra/pkg/naming"
+	"github.com/kubectl-dra/kubectl-dra/pkg/english"
 )
 
 // driverDevices are the devices of a driver, one pool a line, or several pools
@@ -84,7 +84,7 @@ func collapse(names []string) []string { return collapseTo(" … ", names) }
 // collapseTo is like collapse, with another text between the first and the last of such
 // names.
 func collapseTo(between string, names []string) []string {
-	names = slices.SortedFunc(slices.Values(names), naming.Compare)
+	names = slices.SortedFunc(slices.Values(names), english.CompareNames)
 	var ranges []string
 	for i := 0; i < len(names); {
 		end := i + 1

@@ -16,9 +16,9 @@ import (
 
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
+	"github.com/kubectl-dra/kubectl-dra/pkg/english"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain"
 	"github.com/kubectl-dra/kubectl-dra/pkg/forecast"
-	"github.com/kubectl-dra/kubectl-dra/pkg/naming"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
@@ -190,7 +190,7 @@ func (p *Plan) skipUnfit(c *Case, snap *snapshot.Snapshot, e *api.Explanation) {
 			}
 		}
 	}
-	for _, node := range slices.SortedFunc(maps.Keys(why), naming.Compare) {
+	for _, node := range slices.SortedFunc(maps.Keys(why), english.CompareNames) {
 		p.skip(c, node, api.SkipNodeUnfit, why[node])
 	}
 }
@@ -256,7 +256,7 @@ func nodesThatFit(e *api.Explanation) []string {
 			names = append(names, e.Nodes[i].Names...)
 		}
 	}
-	slices.SortFunc(names, naming.Compare)
+	slices.SortFunc(names, english.CompareNames)
 	return names
 }
 

@@ -19,5 +19,5 @@
 //
 // It never reads a clock, never keeps state between calls, never changes what it is given
 // and never guesses: when the context ends first, the answer is Unknown. It imports nothing
-// of this module; pkg/allocator/counting, which puts claims into numbers, may import it.
+// of this module; pkg/allocator/verdict, which puts claims into numbers, may import it.
 package decision

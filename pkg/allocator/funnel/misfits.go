@@ -14,7 +14,6 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/eligibility"
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
-	"github.com/kubectl-dra/kubectl-dra/pkg/naming"
 )
 
 // elsewhere says why a claim that is allocated cannot be used on a node: mostly
@@ -23,7 +22,7 @@ func elsewhere(q *Question, claim *resourceapi.ResourceClaim, node *corev1.Node,
 	if selected, err := cluster.AllocatedFor(claim.Status.Allocation, node); selected || err != nil {
 		return fmt.Sprintf("claim %s is allocated, but %s", claim.Name, why)
 	}
-	text := fmt.Sprintf("claim %s is allocated on %s", naming.Qualified(claim), eligibility.AllocationNodes(claim.Status.Allocation))
+	text := fmt.Sprintf("claim %s is allocated on %s", english.QualifiedName(claim), eligibility.AllocationNodes(claim.Status.Allocation))
 	var users []string
 	for i := range claim.Status.ReservedFor {
 		c := &claim.Status.ReservedFor[i]

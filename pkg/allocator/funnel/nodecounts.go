@@ -6,7 +6,7 @@ package funnel
 import (
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/eligibility"
-	"github.com/kubectl-dra/kubectl-dra/pkg/naming"
+	"github.com/kubectl-dra/kubectl-dra/pkg/english"
 )
 
 // Counts counts the devices that a node can reach for one request.
@@ -16,7 +16,7 @@ type Counts struct {
 	// a taint were removed.
 	Usable   int
 	Codes    map[api.Code]int
-	Lacks    naming.Tally
+	Lacks    english.Tally
 	Furthest eligibility.Check
 }
 
@@ -86,7 +86,7 @@ func lack(r *eligibility.Reason) string {
 	}
 }
 
-func newCounts() *Counts { return &Counts{Codes: map[api.Code]int{}, Lacks: naming.Tally{}} }
+func newCounts() *Counts { return &Counts{Codes: map[api.Code]int{}, Lacks: english.Tally{}} }
 
 // SelectorNoun names a selector in a sentence by its label.
 func SelectorNoun(label string) string {

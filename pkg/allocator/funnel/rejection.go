@@ -18,7 +18,6 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/eligibility"
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
-	"github.com/kubectl-dra/kubectl-dra/pkg/naming"
 )
 
 // Explanation turns the funnel into its public form.
@@ -33,7 +32,7 @@ func (f *Funnel) Explanation(pools int) api.RequestExplanation {
 	}
 	out.ExtendedResource = f.Checks.ExtendedResource
 	for node, count := range f.Eligible {
-		if count > out.MostOnOneNode || count == out.MostOnOneNode && naming.Compare(node, out.BestNode) < 0 {
+		if count > out.MostOnOneNode || count == out.MostOnOneNode && english.CompareNames(node, out.BestNode) < 0 {
 			out.MostOnOneNode, out.BestNode = count, node
 		}
 	}
@@ -69,7 +68,7 @@ func (f *Funnel) Explanation(pools int) api.RequestExplanation {
 		i += with
 	}
 	slices.SortStableFunc(order, func(a, b *rejectionGroup) int {
-		return cmp.Or(cmp.Compare(a.check, b.check), naming.Compare(a.label, b.label), cmp.Compare(b.count, a.count))
+		return cmp.Or(cmp.Compare(a.check, b.check), english.CompareNames(a.label, b.label), cmp.Compare(b.count, a.count))
 	})
 	for _, group := range order {
 		most := maxEvidence
@@ -116,23 +115,23 @@ type rejectionGroup struct {
 	// devices has them as they were added, of which there are count.
 	devices [][]cluster.Device
 	count   int
-	texts   naming.Tally
+	texts   english.Tally
 	// values has what texts say of the value of something, if they do.
 	values map[string]nameValue
-	hints  naming.Tally
+	hints  english.Tally
 	// taintedBy has who has set the taints, and tainted when the first was set, if that is
 	// known of all.
-	taintedBy naming.Tally
+	taintedBy english.Tally
 	tainted   *metav1.Time
 	// hintDrivers has for each hint the driver that it says no device is of, if so.
 	hintDrivers map[string]string
 	lacks       selector.Reading
-	drivers     naming.Tally
+	drivers     english.Tally
 	facts       map[api.Evidence]int
 	// claims counts the devices of each claim that they are allocated to.
 	claims map[*resourceapi.ResourceClaim]int
-	where  naming.Tally
-	pools  naming.Tally
+	where  english.Tally
+	pools  english.Tally
 	// placed counts the devices that name a node.
 	placed int
 }
@@ -143,7 +142,7 @@ type nameValue struct{ name, value string }
 func newRejectionGroup(r *eligibility.Reason) *rejectionGroup {
 	return &rejectionGroup{
 		check: r.Check, code: r.Code, label: r.Label, requirement: r.Requirement(),
-		brief: map[*eligibility.Reason]int{}, texts: naming.Tally{}, values: map[string]nameValue{}, hints: naming.Tally{}, taintedBy: naming.Tally{}, hintDrivers: map[string]string{}, lacks: r.Lacks, drivers: naming.Tally{}, facts: map[api.Evidence]int{}, claims: map[*resourceapi.ResourceClaim]int{}, where: naming.Tally{}, pools: naming.Tally{},
+		brief: map[*eligibility.Reason]int{}, texts: english.Tally{}, values: map[string]nameValue{}, hints: english.Tally{}, taintedBy: english.Tally{}, hintDrivers: map[string]string{}, lacks: r.Lacks, drivers: english.Tally{}, facts: map[api.Evidence]int{}, claims: map[*resourceapi.ResourceClaim]int{}, where: english.Tally{}, pools: english.Tally{},
 	}
 }
 
@@ -193,7 +192,7 @@ func (g *rejectionGroup) rejection(r *cluster.Request, most int) api.Rejection {
 		facts = append(facts, fact)
 	}
 	facts = first(facts, most, func(a, b api.Evidence) int {
-		return cmp.Or(cmp.Compare(b.Count, a.Count), naming.Compare(a.Object, b.Object), cmp.Compare(a.Path, b.Path), cmp.Compare(a.Found, b.Found), cmp.Compare(a.Required, b.Required))
+		return cmp.Or(cmp.Compare(b.Count, a.Count), english.CompareNames(a.Object, b.Object), cmp.Compare(a.Path, b.Path), cmp.Compare(a.Found, b.Found), cmp.Compare(a.Required, b.Required))
 	})
 	return api.Rejection{
 		Code: g.code, Label: g.label, Count: g.count, Message: g.message(r),
@@ -273,7 +272,7 @@ func (g *rejectionGroup) shorten() {
 	if len(g.brief) == 0 || !several && len(g.texts) <= eligibility.MaxTexts {
 		return
 	}
-	g.texts = naming.Tally{}
+	g.texts = english.Tally{}
 	for r, devices := range g.brief {
 		text := r.Brief
 		if several {
@@ -370,11 +369,11 @@ func (g *rejectionGroup) holders() *api.Holders {
 	if len(g.claims) == 0 {
 		return nil
 	}
-	h, namespaces := &api.Holders{Claims: len(g.claims)}, naming.Tally{}
+	h, namespaces := &api.Holders{Claims: len(g.claims)}, english.Tally{}
 	for claim, devices := range g.claims {
 		namespaces[claim.Namespace] += devices
 		if len(g.claims) == 1 {
-			h.Claim = naming.Qualified(claim)
+			h.Claim = english.QualifiedName(claim)
 		}
 	}
 	for _, namespace := range namespaces.Sorted() {

@@ -16,7 +16,6 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/eligibility"
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
-	"github.com/kubectl-dra/kubectl-dra/pkg/naming"
 	"github.com/kubectl-dra/kubectl-dra/pkg/whatif"
 )
 
@@ -121,7 +120,7 @@ func (r *traceReport) report(ctx context.Context, trace *api.SelectorTrace, befo
 	for i := range parts {
 		parts[i].describe(&r.sel.Conjuncts[i], before)
 	}
-	errors := naming.Tally{}
+	errors := english.Tally{}
 	trace.Outcomes.NotEvaluated = before
 	known := true
 	for _, result := range r.results {
@@ -215,7 +214,7 @@ func (p *partReport) part() api.SelectorPart {
 		p.out.Values = append(p.out.Values, value)
 	}
 	slices.SortFunc(p.out.Values, func(a, b api.SelectorValue) int {
-		return cmp.Or(cmp.Compare(b.Count, a.Count), naming.Compare(a.Found, b.Found), cmp.Compare(a.Outcome, b.Outcome))
+		return cmp.Or(cmp.Compare(b.Count, a.Count), english.CompareNames(a.Found, b.Found), cmp.Compare(a.Outcome, b.Outcome))
 	})
 	if len(p.out.Values) > MaxValues {
 		p.out.MoreValues = len(p.out.Values) - MaxValues

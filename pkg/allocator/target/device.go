@@ -12,7 +12,6 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/eligibility"
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
-	"github.com/kubectl-dra/kubectl-dra/pkg/naming"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
@@ -89,7 +88,7 @@ func (s *Target) findDevice(c *cluster.Cluster, text string) error {
 		at := strings.LastIndex(text, "/") + 1
 		prefix, device, candidates = text[:at], text[at:], inPool
 	}
-	near := naming.Typo(device, candidates)
+	near := english.Typo(device, candidates)
 	switch gap := c.Snapshot.Gap(snapshot.ResourceSlices); {
 	case near != "":
 		err.Hint = fmt.Sprintf("did you mean %s%s?", prefix, near)
@@ -98,7 +97,7 @@ func (s *Target) findDevice(c *cluster.Cluster, text string) error {
 	case len(inPool) > 0:
 		err.Hint = "its pool has: " + english.Sample(inPool, 3)
 	case len(names) > 0:
-		slices.SortFunc(names, naming.Compare)
+		slices.SortFunc(names, english.CompareNames)
 		err.Hint = "existing devices: " + english.Sample(slices.Compact(names), 3)
 	default:
 		err.Hint = "no ResourceSlice has a device"

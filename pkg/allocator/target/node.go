@@ -12,7 +12,6 @@ import (
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
-	"github.com/kubectl-dra/kubectl-dra/pkg/naming"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
@@ -35,8 +34,8 @@ func (s *Target) findNode(c *cluster.Cluster, name string) error {
 		names = append(names, node.Name)
 	}
 	err := &Error{Target: api.Target{Kind: api.KindNode, Name: name}, Message: fmt.Sprintf("Node %s not found in %s", name, c.Snapshot.Source)}
-	gap, near := c.Snapshot.Gap(snapshot.ResourceNodes), naming.Typo(name, names)
-	slices.SortFunc(names, naming.Compare)
+	gap, near := c.Snapshot.Gap(snapshot.ResourceNodes), english.Typo(name, names)
+	slices.SortFunc(names, english.CompareNames)
 	switch {
 	case near != "":
 		err.Hint = fmt.Sprintf("did you mean %s?", near)

@@ -22,7 +22,6 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
 	"github.com/kubectl-dra/kubectl-dra/pkg/lifecycle"
-	"github.com/kubectl-dra/kubectl-dra/pkg/naming"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
@@ -312,7 +311,7 @@ func notFound[T metav1.Object](snap *snapshot.Snapshot, t api.Target, resource s
 		}
 	}
 	gap := snap.Gap(resource)
-	near := naming.Typo(t.Name, here)
+	near := english.Typo(t.Name, here)
 	if at := slices.IndexFunc(here, func(name string) bool { return strings.HasPrefix(name, t.Name+"-") }); near == "" && at >= 0 {
 		// Names of pods and claims begin with the name of what they were made from.
 		near = here[at]
@@ -325,10 +324,10 @@ func notFound[T metav1.Object](snap *snapshot.Snapshot, t api.Target, resource s
 	case near != "":
 		err.Hint = fmt.Sprintf("did you mean %s?", near)
 	case len(here) > 0:
-		slices.SortFunc(here, naming.Compare)
+		slices.SortFunc(here, english.CompareNames)
 		err.Hint = fmt.Sprintf("namespace %s has: %s", t.Namespace, english.Sample(here, 10))
 	case len(list) > 0:
-		namespaces := naming.Tally{}
+		namespaces := english.Tally{}
 		for _, o := range list {
 			namespaces[o.GetNamespace()]++
 		}

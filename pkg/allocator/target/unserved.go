@@ -12,7 +12,6 @@ import (
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
-	"github.com/kubectl-dra/kubectl-dra/pkg/naming"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
@@ -80,7 +79,7 @@ func NodeNames(nodes []*corev1.Node) string {
 	for _, node := range nodes {
 		names = append(names, node.Name)
 	}
-	slices.SortFunc(names, naming.Compare)
+	slices.SortFunc(names, english.CompareNames)
 	return english.Sample(names, 3)
 }
 

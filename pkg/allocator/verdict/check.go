@@ -13,9 +13,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
-	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/counting"
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/funnel"
-	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/nodegroup"
 	"github.com/kubectl-dra/kubectl-dra/pkg/behavior"
 )
 
@@ -36,13 +34,13 @@ const (
 // one there, too.
 func (v *Verdict) check(ctx context.Context) error {
 	candidates := v.Reach.Candidates
-	v.Signatures = nodegroup.NewSignatures(v.Question)
+	v.Signatures = NewNodeSignatures(v.Question)
 	v.Equivalent, v.TooFew = make([]int, len(candidates)), make([]bool, len(candidates))
 	var others []int
 	var compared []*corev1.Node
 	few := -1
 	for i, node := range candidates {
-		if v.TooFew[i] = i > 0 && counting.TooFew(ctx, v.Question, node); !v.TooFew[i] {
+		if v.TooFew[i] = i > 0 && TooFewDevices(ctx, v.Question, node); !v.TooFew[i] {
 			others, compared = append(others, i), append(compared, node)
 			continue
 		}
@@ -84,8 +82,8 @@ func (v *Verdict) ask(ctx context.Context) (hard []int) {
 			first, nodes = append(first, i), append(nodes, node)
 		}
 	}
-	asked, notAsked := counting.CheckUnless(ctx, v.Question, nodes, func(ctx context.Context, node *corev1.Node) bool {
-		return counting.IsHard(ctx, v.Question, node)
+	asked, notAsked := CheckUnless(ctx, v.Question, nodes, func(ctx context.Context, node *corev1.Node) bool {
+		return IsHard(ctx, v.Question, node)
 	})
 	for at, verdict := range asked {
 		v.Checked[first[at]] = verdict
@@ -100,8 +98,8 @@ func (v *Verdict) ask(ctx context.Context) (hard []int) {
 // CheckNode asks the allocator about one node, whether it is a candidate or not, unless counting
 // says that nothing fits there and the search would take long.
 func CheckNode(ctx context.Context, q *funnel.Question, node *corev1.Node) allocator.Verdict {
-	verdicts, _ := counting.CheckUnless(ctx, q, []*corev1.Node{node}, func(ctx context.Context, node *corev1.Node) bool {
-		return counting.IsHard(ctx, q, node)
+	verdicts, _ := CheckUnless(ctx, q, []*corev1.Node{node}, func(ctx context.Context, node *corev1.Node) bool {
+		return IsHard(ctx, q, node)
 	})
 	return verdicts[0]
 }

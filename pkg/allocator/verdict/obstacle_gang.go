@@ -18,7 +18,6 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
 	"github.com/kubectl-dra/kubectl-dra/pkg/lifecycle"
-	"github.com/kubectl-dra/kubectl-dra/pkg/naming"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 	"github.com/kubectl-dra/kubectl-dra/pkg/whatif"
 )
@@ -164,7 +163,7 @@ func groupMissing(q *funnel.Question, pod *corev1.Pod, name string) Obstacle {
 		// The resourceclaim controller waits for the PodGroup, too.
 		o.Stage = api.StageClaimGeneration
 	}
-	o.Reason = fmt.Sprintf("PodGroup %s does not exist%s", name, naming.DidYouMean(name, names))
+	o.Reason = fmt.Sprintf("PodGroup %s does not exist%s", name, english.DidYouMean(name, names))
 	o.AddEvidence(whatif.PodObject(pod), "spec.schedulingGroup.podGroupName", name, "a PodGroup of the namespace")
 	o.Step(api.ActorUser, "create PodGroup %s in namespace %s, or recreate the pod with another one", name, pod.Namespace)
 	return o

@@ -16,14 +16,13 @@ import (
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/funnel"
-	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/nodegroup"
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/selector"
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/target"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/eligibility"
+	"github.com/kubectl-dra/kubectl-dra/pkg/english"
 	"github.com/kubectl-dra/kubectl-dra/pkg/lifecycle"
-	"github.com/kubectl-dra/kubectl-dra/pkg/naming"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 	"github.com/kubectl-dra/kubectl-dra/pkg/whatif"
 )
@@ -51,7 +50,7 @@ type Verdict struct {
 	Checked    []allocator.Verdict
 	Equivalent []int
 	TooFew     []bool
-	Signatures *nodegroup.Signatures
+	Signatures *NodeSignatures
 	// Ended is the index of the candidate at which the attempt ended, -1 if none did.
 	Ended int
 	// SlowNode is a node that was decided by counting because the allocator takes too long.
@@ -285,7 +284,9 @@ func (v *Verdict) best() int {
 		}
 		nodes = append(nodes, node{candidate.Name, score})
 	}
-	slices.SortFunc(nodes, func(a, b node) int { return cmp.Or(cmp.Compare(b.score, a.score), naming.Compare(a.name, b.name)) })
+	slices.SortFunc(nodes, func(a, b node) int {
+		return cmp.Or(cmp.Compare(b.score, a.score), english.CompareNames(a.name, b.name))
+	})
 	v.fits = make([]string, 0, len(nodes))
 	for _, n := range nodes {
 		v.fits = append(v.fits, n.name)

@@ -13,8 +13,8 @@ import (
 
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
+	"github.com/kubectl-dra/kubectl-dra/pkg/english"
 	"github.com/kubectl-dra/kubectl-dra/pkg/lifecycle"
-	"github.com/kubectl-dra/kubectl-dra/pkg/naming"
 	"github.com/kubectl-dra/kubectl-dra/pkg/shell"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 	"github.com/kubectl-dra/kubectl-dra/pkg/whatif"
@@ -59,7 +59,7 @@ func (f *finder) volumeObstacle(pod *corev1.Pod, use *cluster.VolumeUse) *Obstac
 				names = append(names, other.Name)
 			}
 		}
-		o.Reason = fmt.Sprintf("PersistentVolumeClaim %s does not exist%s", use.Name, naming.DidYouMean(use.Name, names))
+		o.Reason = fmt.Sprintf("PersistentVolumeClaim %s does not exist%s", use.Name, english.DidYouMean(use.Name, names))
 		o.AddEvidence(name, "", "missing", "a PersistentVolumeClaim for volume "+use.Volume)
 		o.Step(api.ActorUser, "create PersistentVolumeClaim %s in namespace %s, or name another one", use.Name, pod.Namespace)
 	case claim.UID == "" && claim.CreationTimestamp.IsZero():

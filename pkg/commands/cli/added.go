@@ -8,7 +8,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/kubectl-dra/kubectl-dra/pkg/naming"
+	"github.com/kubectl-dra/kubectl-dra/pkg/english"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 	"github.com/kubectl-dra/kubectl-dra/pkg/whatif"
 )
@@ -57,7 +57,7 @@ func AddNodes(snap *snapshot.Snapshot, added []AddedNodes) (*snapshot.Snapshot, 
 	for _, a := range added {
 		if snap.Node(a.Like) == nil {
 			existing := namesOf(snap.Nodes)
-			return nil, NotFound("node", a.Like, snap.Source+naming.DidYouMean(a.Like, existing), "List what there is: kubectl dra tree node/")
+			return nil, NotFound("node", a.Like, snap.Source+english.DidYouMean(a.Like, existing), "List what there is: kubectl dra tree node/")
 		}
 		after = whatif.AddNodes(after, a.Like, a.Count)
 	}

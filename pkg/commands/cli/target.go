@@ -17,8 +17,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
+	"github.com/kubectl-dra/kubectl-dra/pkg/english"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain"
-	"github.com/kubectl-dra/kubectl-dra/pkg/naming"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/collect"
 )
@@ -136,7 +136,7 @@ func (e *unknownTypeError) Error() string {
 	for _, kind := range builtInTargets() {
 		known = append(known, strings.ToLower(kind.Kind))
 	}
-	return fmt.Sprintf("find %s %s: there is no type %q here%s", e.ref.Resource, e.ref.Name, e.ref.Resource, naming.DidYouMean(e.ref.Resource, known))
+	return fmt.Sprintf("find %s %s: there is no type %q here%s", e.ref.Resource, e.ref.Name, e.ref.Resource, english.DidYouMean(e.ref.Resource, known))
 }
 
 // WithSuggestion adds a suggestion for the arguments to an error.

@@ -13,10 +13,9 @@ import (
 	resourceapi "k8s.io/api/resource/v1"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
-	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/counting"
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/funnel"
-	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/nodegroup"
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/selector"
+	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/verdict"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/eligibility"
@@ -43,7 +42,7 @@ type amended struct {
 	*OutlookCase
 	q *funnel.Question
 	// contents are nil until they are asked for.
-	contents *nodegroup.Contents
+	contents *verdict.NodeContents
 }
 
 // decide looks for a node where the claims fit. With empty, taints, cordoned nodes
@@ -177,7 +176,7 @@ func (a *amended) fitting(ctx context.Context, node *corev1.Node, kinds []*corev
 		return p
 	}
 	others := slices.DeleteFunc(slices.Clone(kinds[:min(len(kinds), maxKinds)]), func(other *corev1.Node) bool {
-		return other == node || counting.IsHardAlone(ctx, a.q, other)
+		return other == node || verdict.IsHardAlone(ctx, a.q, other)
 	})
 	limited, budget := allocator.WithBudget(ctx, errorSteps)
 	defer budget.End()

@@ -9,9 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	resourceapi "k8s.io/api/resource/v1"
 
-	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/counting"
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/funnel"
-	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/nodegroup"
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/verdict"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
@@ -28,8 +26,8 @@ type Case struct {
 	NodeCode api.Code
 	// Contents tell which nodes are equivalent, Confirmer asks about what-if
 	// clusters.
-	Contents  *nodegroup.Contents
-	Confirmer *counting.Confirmer
+	Contents  *verdict.NodeContents
+	Confirmer *verdict.Confirmer
 }
 
 // aboutFacts reports whether facts can explain the answer: not if the allocator gives up

@@ -14,8 +14,6 @@ import (
 	tc "github.com/kubectl-dra/kubectl-dra/internal/testcluster"
 	"github.com/kubectl-dra/kubectl-dra/internal/testquestion"
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
-	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/counting"
-	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/nodegroup"
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/target"
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/verdict"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
@@ -66,7 +64,7 @@ func TestNearest(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			q := testquestion.Of(t, tc.Cluster(append(test.parts, tc.Nodes("n1", "n2"))...), nil)
 			v := &verdict.Verdict{Question: q, Target: &target.Target{}, Devices: api.DoesNotFit}
-			c := &advice.Case{Verdict: v, Nodes: q.Reach.Candidates, Contents: nodegroup.NewContents(), Confirmer: &counting.Confirmer{}}
+			c := &advice.Case{Verdict: v, Nodes: q.Reach.Candidates, Contents: verdict.NewNodeContents(), Confirmer: &verdict.Confirmer{}}
 			near := c.Nearest(t.Context())
 			var groups []string
 			for _, p := range near {
@@ -108,7 +106,7 @@ func TestScenario(t *testing.T) {
 		tc.Claim("c", tc.GPUs("gpu", 2)).Matching("gpu.example.com/root"),
 	), nil)
 	v := &verdict.Verdict{Question: q, Target: &target.Target{}, Devices: api.DoesNotFit}
-	c := &advice.Case{Verdict: v, Nodes: q.Reach.Candidates, Contents: nodegroup.NewContents(), Confirmer: &counting.Confirmer{}}
+	c := &advice.Case{Verdict: v, Nodes: q.Reach.Candidates, Contents: verdict.NewNodeContents(), Confirmer: &verdict.Confirmer{}}
 	node := q.Reach.Candidates[0]
 	s, err := c.Scenario(node)
 	if err != nil {

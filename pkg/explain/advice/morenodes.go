@@ -13,8 +13,8 @@ import (
 
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
+	"github.com/kubectl-dra/kubectl-dra/pkg/english"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain/nodeanswer"
-	"github.com/kubectl-dra/kubectl-dra/pkg/naming"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 	"github.com/kubectl-dra/kubectl-dra/pkg/whatif"
 )
@@ -100,7 +100,7 @@ func (a *amended) groups() [][]*corev1.Node {
 			nodes = append(nodes, node)
 		}
 	}
-	slices.SortFunc(nodes, func(a, b *corev1.Node) int { return naming.Compare(a.Name, b.Name) })
+	slices.SortFunc(nodes, func(a, b *corev1.Node) int { return english.CompareNames(a.Name, b.Name) })
 	at := map[string]int{}
 	var groups [][]*corev1.Node
 	for _, same := range a.equivalent(nodes) {

@@ -15,8 +15,8 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/funnel"
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/eligibility"
+	"github.com/kubectl-dra/kubectl-dra/pkg/english"
 	"github.com/kubectl-dra/kubectl-dra/pkg/lifecycle"
-	"github.com/kubectl-dra/kubectl-dra/pkg/naming"
 )
 
 // A node where the claims do not fit is as near as the changes that it takes are
@@ -153,7 +153,7 @@ func (c *Case) estimates(ctx context.Context) []estimatedNode {
 		}
 	}
 	slices.SortFunc(list, func(a, b estimatedNode) int {
-		return cmp.Or(a.compare(b.estimate), naming.Compare(a.node.Name, b.node.Name))
+		return cmp.Or(a.compare(b.estimate), english.CompareNames(a.node.Name, b.node.Name))
 	})
 	return list
 }
@@ -235,7 +235,7 @@ func (r *requestEstimate) nearer(other *requestEstimate) bool {
 
 func estimateRequest(ctx context.Context, q *funnel.Question, f *funnel.Funnel, node *corev1.Node) *requestEstimate {
 	r := &requestEstimate{}
-	causes := naming.Tally{}
+	causes := english.Tally{}
 	for _, pool := range q.Reach.Pools[node.Name] {
 		eligibility.EachDevice(pool, func(d *cluster.Device, kept *eligibility.Reason) {
 			why := kept

@@ -12,8 +12,6 @@ import (
 	resourceapi "k8s.io/api/resource/v1"
 	"k8s.io/utils/ptr"
 
-	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/counting"
-	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/nodegroup"
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/verdict"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
@@ -32,8 +30,8 @@ type OutlookCase struct {
 	// Near are nodes that come close, by name: they are tried first.
 	Near []string
 	// Contents tell which nodes are equivalent, Confirmer asks about what-if clusters.
-	Contents  *nodegroup.Contents
-	Confirmer *counting.Confirmer
+	Contents  *verdict.NodeContents
+	Confirmer *verdict.Confirmer
 	// begun is the result of Begin.
 	begun func() (*beginning, error)
 }

@@ -14,7 +14,6 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
-	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/counting"
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/funnel"
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/verdict"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
@@ -99,7 +98,7 @@ func (p *proposals) ask(ctx context.Context, c change) (*api.Remedy, error) {
 		}
 	}
 	if counted := p.Recounted(q); counted != nil && p.Devices == api.DoesNotFit {
-		nodes = slices.DeleteFunc(slices.Clone(nodes), func(node *corev1.Node) bool { return counting.TooFew(ctx, counted, node) })
+		nodes = slices.DeleteFunc(slices.Clone(nodes), func(node *corev1.Node) bool { return verdict.TooFewDevices(ctx, counted, node) })
 	}
 	contents := p.Contents
 	if q.Cluster != p.Cluster {
@@ -143,7 +142,7 @@ func (p *proposals) ask(ctx context.Context, c change) (*api.Remedy, error) {
 }
 
 // minSearchSteps is the rest of SearchSteps where they are often not enough.
-const minSearchSteps = counting.SearchSteps / 16
+const minSearchSteps = verdict.SearchSteps / 16
 
 // StepsOfNodes returns what the allocator takes for so many nodes where it has little to
 // search: some thousand steps for a node with ten devices of two classes. A budget without
@@ -154,10 +153,10 @@ func StepsOfNodes(nodes int) int64 { return int64(nodes) * 10_000 }
 // fits. Beside the steps that each node takes anyway, it may take a part of
 // SearchSteps, and half as many after each time that they were not enough.
 func (p *proposals) verdicts(ctx context.Context, q *funnel.Question, part int64, nodes ...*corev1.Node) []allocator.Verdict {
-	steps := max(int64(counting.SearchSteps)>>p.vain, minSearchSteps)/part + StepsOfNodes(len(nodes))
+	steps := max(int64(verdict.SearchSteps)>>p.vain, minSearchSteps)/part + StepsOfNodes(len(nodes))
 	limited, budget := allocator.WithBudget(ctx, steps)
 	defer budget.End()
-	verdicts, _ := counting.CheckUnless(limited, q, nodes, func(ctx context.Context, node *corev1.Node) bool { return counting.IsHardAlone(ctx, q, node) })
+	verdicts, _ := verdict.CheckUnless(limited, q, nodes, func(ctx context.Context, node *corev1.Node) bool { return verdict.IsHardAlone(ctx, q, node) })
 	if budget.Spent() {
 		p.vain++
 	}

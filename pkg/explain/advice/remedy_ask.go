@@ -23,7 +23,6 @@ import (
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
-	"github.com/kubectl-dra/kubectl-dra/pkg/naming"
 	"github.com/kubectl-dra/kubectl-dra/pkg/whatif"
 )
 
@@ -185,7 +184,7 @@ func capacitiesMeant(name string, names []string) []string {
 			meant = append(meant, other)
 		}
 	}
-	if typo := naming.Typo(name, names); typo != "" && len(meant) == 0 {
+	if typo := english.Typo(name, names); typo != "" && len(meant) == 0 {
 		meant = append(meant, typo)
 	}
 	return meant
@@ -252,7 +251,7 @@ func (r *remedies) lessCapacity(f *fact, required resource.Quantity) []change {
 func (r *remedies) loosen(f *fact) []change {
 	at, name := f.at, r.scenario.nameOf(f.at)
 	sel := r.Selectors.Compile((*at.in(r.scenario.claims).selectors)[f.selector].CEL.Expression)
-	looser := r.Selectors.Looser(sel, f.conjunct, r.measured(at, &sel.Conjuncts[f.conjunct]), naming.Typo)
+	looser := r.Selectors.Looser(sel, f.conjunct, r.measured(at, &sel.Conjuncts[f.conjunct]), english.Typo)
 	var list []change
 	for _, l := range looser[:min(len(looser), maxTries)] {
 		loss := lossNear
@@ -335,7 +334,7 @@ func (r *remedies) otherConstraint(f *fact) []change {
 	c := cluster.Constraints(r.scenario.claims[f.at.claim])[f.constraint]
 	missing := r.Catalog.Words().Count(selector.Attribute(resourceapi.QualifiedName(c.Attribute), "")) == 0
 	var list []change
-	if nearest := naming.Typo(string(c.Attribute), r.Catalog.Attributes()); missing && nearest != "" {
+	if nearest := english.Typo(string(c.Attribute), r.Catalog.Attributes()); missing && nearest != "" {
 		field := "matchAttribute"
 		if c.Distinct {
 			field = "distinctAttribute"
@@ -466,7 +465,7 @@ func (r *remedies) withClass(at requestPlace, class string, loss int) change {
 func nearestFirst(name string, names []string) []string {
 	sorted := slices.Clone(names)
 	slices.SortStableFunc(sorted, func(a, b string) int {
-		return cmp.Or(cmp.Compare(naming.Distance(name, a), naming.Distance(name, b)), cmp.Compare(a, b))
+		return cmp.Or(cmp.Compare(english.Distance(name, a), english.Distance(name, b)), cmp.Compare(a, b))
 	})
 	return sorted
 }

@@ -12,8 +12,8 @@ import (
 	resourceapi "k8s.io/api/resource/v1"
 
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
+	"github.com/kubectl-dra/kubectl-dra/pkg/english"
 	"github.com/kubectl-dra/kubectl-dra/pkg/lifecycle"
-	"github.com/kubectl-dra/kubectl-dra/pkg/naming"
 )
 
 // environment proposes changes that are enough on a node without a change of the request:
@@ -65,7 +65,7 @@ func (r *remedies) environment(ctx context.Context, p *Prospect) error {
 		}
 		// From the end of a list, so that the places of the others stay right.
 		slices.SortStableFunc(c.objects, func(a, b api.Edit) int {
-			return cmp.Or(cmp.Compare(a.Object, b.Object), naming.Compare(b.Path, a.Path))
+			return cmp.Or(cmp.Compare(a.Object, b.Object), english.CompareNames(b.Path, a.Path))
 		})
 		c.text = strings.Join(texts, "; and ")
 		if _, err := r.propose(ctx, c); err != nil {

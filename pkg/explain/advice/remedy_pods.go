@@ -12,8 +12,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
+	"github.com/kubectl-dra/kubectl-dra/pkg/english"
 	"github.com/kubectl-dra/kubectl-dra/pkg/lifecycle"
-	"github.com/kubectl-dra/kubectl-dra/pkg/naming"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 	"github.com/kubectl-dra/kubectl-dra/pkg/whatif"
 )
@@ -61,7 +61,7 @@ func (c *Case) podsUsing(edits []api.Edit) []api.RemedyPod {
 			}
 			return 1
 		}
-		return naming.Compare(a.Name, b.Name)
+		return english.CompareNames(a.Name, b.Name)
 	})
 	return list
 }

@@ -15,7 +15,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/dynamic-resource-allocation/resourceclaim"
 
-	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/counting"
+	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/verdict"
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
@@ -41,7 +41,7 @@ func (c *Case) Scenario(node *corev1.Node) (*Scenario, error) {
 	}
 	if len(claims) != len(c.Claims) {
 		// A device plugin of the node serves one of them.
-		return nil, counting.ErrNoProblem
+		return nil, verdict.ErrNoProblem
 	}
 	s := &Scenario{listing: listing{whole: c, node: node, claims: claims}}
 	cut := *c.Cluster.Snapshot

@@ -15,7 +15,6 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
 	"github.com/kubectl-dra/kubectl-dra/pkg/lifecycle"
-	"github.com/kubectl-dra/kubectl-dra/pkg/naming"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
@@ -43,7 +42,7 @@ func (h *finder) configHints(ctx context.Context) {
 				devices = "all devices that the claim can get"
 			}
 			h.hint(fmt.Sprintf("the configuration for driver %s (%s of %s %s) is ignored: %s are of driver %s%s",
-				c.Opaque.Driver, c.Path, c.Kind, c.Name, devices, english.JoinOr(drivers), naming.DidYouMean(c.Opaque.Driver, drivers)),
+				c.Opaque.Driver, c.Path, c.Kind, c.Name, devices, english.JoinOr(drivers), english.DidYouMean(c.Opaque.Driver, drivers)),
 				api.Evidence{Object: c.Object, Path: c.Path + ".opaque.driver", Found: c.Opaque.Driver, Required: english.JoinOr(drivers)})
 		}
 	}

@@ -7,7 +7,6 @@ import (
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
-	"github.com/kubectl-dra/kubectl-dra/pkg/naming"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 	"github.com/kubectl-dra/kubectl-dra/pkg/whatif"
 )
@@ -23,7 +22,7 @@ func (h *finder) unusedClaims() {
 	for i, unused := range cluster.UnusedClaims(pod, h.PodClaims) {
 		text, required, suggestion := unused.Text(), "a container that names claim "+unused.Entry, ""
 		if unused.Request != "" {
-			suggestion, required = naming.DidYouMean(unused.Request, unused.Requests), english.JoinOr(unused.Requests)
+			suggestion, required = english.DidYouMean(unused.Request, unused.Requests), english.JoinOr(unused.Requests)
 		}
 		h.hint(english.Sentence(text+": "+unused.Effect()+suggestion), api.Evidence{Object: whatif.PodObject(pod), Path: unused.Path, Found: unused.Found, Required: required})
 		if i == 0 && (h.out.Verdict == api.Fits || h.out.Verdict == api.Allocated) {

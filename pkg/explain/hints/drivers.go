@@ -18,7 +18,6 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
 	"github.com/kubectl-dra/kubectl-dra/pkg/lifecycle"
-	"github.com/kubectl-dra/kubectl-dra/pkg/naming"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 	"github.com/kubectl-dra/kubectl-dra/pkg/whatif"
 )
@@ -119,7 +118,7 @@ func (h *finder) publicationHint(p *publication) {
 		for _, slice := range h.Cluster.Snapshot.Slices {
 			others[slice.Spec.Driver] = true
 		}
-		tell(fmt.Sprintf("driver %s publishes nothing: there is no ResourceSlice of it in the cluster%s", p.driver, naming.DidYouMean(p.driver, sortedKeys(others))),
+		tell(fmt.Sprintf("driver %s publishes nothing: there is no ResourceSlice of it in the cluster%s", p.driver, english.DidYouMean(p.driver, sortedKeys(others))),
 			api.Evidence{Object: "ResourceSlice", Path: "spec.driver", Found: cmp.Or(english.Sample(sortedKeys(others), maxNamed), "none"), Required: p.driver})
 	case len(p.published) == 0:
 		nodes := map[string]bool{}
@@ -144,7 +143,7 @@ func (h *finder) placementHint(p *publication, set lifecycle.DaemonSet) {
 	if _, known := h.Cluster.Nodes.All(); !known {
 		return
 	}
-	reasons, example := naming.Tally{}, map[string]api.Evidence{}
+	reasons, example := english.Tally{}, map[string]api.Evidence{}
 	count := 0
 	pod := &corev1.Pod{Spec: lifecycle.TemplateSpec(set.Workload)}
 	for _, node := range p.missing {
@@ -222,7 +221,7 @@ func (h *finder) daemonPodHints(p *publication, set lifecycle.DaemonSet) bool {
 		for _, pod := range silent {
 			nodes = append(nodes, pod.Spec.NodeName)
 		}
-		slices.SortFunc(nodes, naming.Compare)
+		slices.SortFunc(nodes, english.CompareNames)
 		advice := ""
 		if set.Named {
 			advice = ": its log shows whether the API server refuses the slices; if they vanished, restart it"

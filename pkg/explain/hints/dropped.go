@@ -11,7 +11,7 @@ import (
 
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
-	"github.com/kubectl-dra/kubectl-dra/pkg/naming"
+	"github.com/kubectl-dra/kubectl-dra/pkg/english"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 	"github.com/kubectl-dra/kubectl-dra/pkg/whatif"
 )
@@ -34,7 +34,7 @@ func (h *finder) droppedHints() {
 		for _, field := range snapshot.DroppedFields(holder) {
 			h.hint(
 				fmt.Sprintf("%s %s lacks the field %s, which was applied: the API server drops it while its feature gate %s is off%s",
-					kind, naming.Qualified(holder), field.Path, field.Gate, since),
+					kind, english.QualifiedName(holder), field.Path, field.Gate, since),
 				api.Evidence{Object: name, Path: field.Path, Found: "not set", Required: "as in the annotation " + corev1.LastAppliedConfigAnnotation},
 			)
 		}

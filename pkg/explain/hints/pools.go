@@ -21,7 +21,6 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/eligibility"
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
-	"github.com/kubectl-dra/kubectl-dra/pkg/naming"
 	"github.com/kubectl-dra/kubectl-dra/pkg/whatif"
 )
 
@@ -47,7 +46,7 @@ func (h *finder) poolHints() {
 }
 
 func (h *finder) incompleteHint(pool *cluster.Pool) {
-	counts, holders := naming.Tally{}, map[string]string{}
+	counts, holders := english.Tally{}, map[string]string{}
 	var newest time.Time
 	asMade := true
 	for _, slice := range pool.Slices {
@@ -66,7 +65,7 @@ func (h *finder) incompleteHint(pool *cluster.Pool) {
 		for _, count := range counts.Sorted() {
 			said = append(said, fmt.Sprintf("%s (%s)", count, holders[count]))
 		}
-		slices.SortFunc(said, naming.Compare)
+		slices.SortFunc(said, english.CompareNames)
 		h.hint(fmt.Sprintf("the slices of pool %s disagree about how many there are: %s; that is for the maker of driver %s", pool.Name, english.JoinAnd(said), pool.Driver),
 			api.Evidence{Object: cluster.PoolObject(pool), Path: "spec.pool.resourceSliceCount", Found: english.JoinAnd(said), Required: "the same in all slices"})
 		return

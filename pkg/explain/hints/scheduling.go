@@ -15,8 +15,8 @@ import (
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/eligibility"
+	"github.com/kubectl-dra/kubectl-dra/pkg/english"
 	"github.com/kubectl-dra/kubectl-dra/pkg/lifecycle"
-	"github.com/kubectl-dra/kubectl-dra/pkg/naming"
 	"github.com/kubectl-dra/kubectl-dra/pkg/whatif"
 )
 
@@ -68,7 +68,7 @@ func (h *finder) preemptionHint() {
 	}
 	h.hint(
 		fmt.Sprintf("devices are never preempted: pod %s keeps %s/%s, although its priority %d is lower than that of pod %s, %d",
-			naming.Qualified(lowest), held.Result.Pool, held.Result.Device, ptr.Deref(lowest.Spec.Priority, 0), pod.Name, priority),
+			english.QualifiedName(lowest), held.Result.Pool, held.Result.Device, ptr.Deref(lowest.Spec.Priority, 0), pod.Name, priority),
 		api.Evidence{
 			Object: whatif.Object(api.KindPod, lowest.Namespace, lowest.Name), Path: "spec.priority",
 			Found: fmt.Sprint(ptr.Deref(lowest.Spec.Priority, 0)), Required: fmt.Sprint(priority),

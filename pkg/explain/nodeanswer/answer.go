@@ -10,7 +10,7 @@ import (
 	"slices"
 
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
-	"github.com/kubectl-dra/kubectl-dra/pkg/naming"
+	"github.com/kubectl-dra/kubectl-dra/pkg/english"
 )
 
 // Answer is the answer for one node; nodes with equal answers are grouped.
@@ -123,7 +123,7 @@ func Group(answers map[Answer][]string) []api.NodeGroup {
 	groups := make([]api.NodeGroup, 0, len(sorted))
 	byCause, at := map[deviceShortage][]Answer{}, map[deviceShortage]int{}
 	for _, said := range sorted {
-		slices.SortFunc(names[said], naming.Compare)
+		slices.SortFunc(names[said], english.CompareNames)
 		group := api.NodeGroup{
 			Count: len(names[said]), Names: names[said], Verdict: said.Verdict,
 			Code: said.Code, Message: said.Message, Missing: nearest[said].Missing, Score: said.Score,
@@ -154,7 +154,7 @@ func mergeGroup(g *api.NodeGroup, other api.NodeGroup) {
 	g.Parts = append(g.Parts, other)
 	g.Count += other.Count
 	g.Names = slices.Concat(g.Names, other.Names)
-	slices.SortFunc(g.Names, naming.Compare)
+	slices.SortFunc(g.Names, english.CompareNames)
 	if g.Code != other.Code {
 		g.Code = api.CountUnsatisfiable
 	}

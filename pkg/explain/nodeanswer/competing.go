@@ -15,14 +15,13 @@ import (
 	resourceapi "k8s.io/api/resource/v1"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
-	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/counting"
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/funnel"
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/selector"
+	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/verdict"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/eligibility"
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
-	"github.com/kubectl-dra/kubectl-dra/pkg/naming"
 )
 
 // probeSteps bounds the search for the conflicting requirements on one node: a
@@ -34,7 +33,7 @@ const notForAll = "enough devices for each request alone, but not for all reques
 
 // whyNotAll explains a node where every request has enough devices for itself.
 // Each answer is verified: without what it names, the allocator finds devices.
-func whyNotAll(ctx context.Context, q *funnel.Question, confirmer *counting.Confirmer, node *corev1.Node) Answer {
+func whyNotAll(ctx context.Context, q *funnel.Question, confirmer *verdict.Confirmer, node *corev1.Node) Answer {
 	claims, err := q.ClaimsFor(node)
 	if err != nil {
 		return Answer{Verdict: api.Error, Message: err.Error()}
@@ -198,7 +197,7 @@ func mostOfOne(ctx context.Context, q *funnel.Question, node *corev1.Node) *most
 		return nil
 	}
 	constraint := f.Request.Constraints[0]
-	values := naming.Tally{}
+	values := english.Tally{}
 	for _, pool := range q.Reach.Pools[node.Name] {
 		for i := range pool.Devices {
 			d := &pool.Devices[i]

@@ -13,9 +13,8 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/counting"
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/funnel"
-	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/nodegroup"
+	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/verdict"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/eligibility"
@@ -62,8 +61,8 @@ const maxProbed = 32
 // Reasons tell why claims do not fit on nodes.
 type Reasons struct {
 	*funnel.Question
-	confirmer  *counting.Confirmer
-	signatures *nodegroup.Signatures
+	confirmer  *verdict.Confirmer
+	signatures *verdict.NodeSignatures
 	// probed has the answers for nodes where single requests do not explain
 	// it, by what the nodes offer.
 	probed map[string]Answer
@@ -72,9 +71,9 @@ type Reasons struct {
 // NewReasons finds the reasons for a question. The confirmer says what a node of a
 // what-if cluster could serve. The signatures are those of the nodes of the question, nil for
 // new ones.
-func NewReasons(q *funnel.Question, signatures *nodegroup.Signatures, confirmer *counting.Confirmer) *Reasons {
+func NewReasons(q *funnel.Question, signatures *verdict.NodeSignatures, confirmer *verdict.Confirmer) *Reasons {
 	if signatures == nil {
-		signatures = nodegroup.NewSignatures(q)
+		signatures = verdict.NewNodeSignatures(q)
 	}
 	return &Reasons{Question: q, confirmer: confirmer, signatures: signatures, probed: map[string]Answer{}}
 }
@@ -86,7 +85,7 @@ func (r *Reasons) WhyNot(ctx context.Context, node *corev1.Node) Answer {
 	if len(r.Reach.Misfits[node.Name]) > 0 {
 		// The funnels count the devices of candidates alone.
 		if one, err := r.onNode(ctx, node); err == nil {
-			return NewReasons(one, nil, &counting.Confirmer{}).WhyNot(ctx, node)
+			return NewReasons(one, nil, &verdict.Confirmer{}).WhyNot(ctx, node)
 		}
 	}
 	var worst *Answer
@@ -123,7 +122,7 @@ func (r *Reasons) onNode(ctx context.Context, node *corev1.Node) (*funnel.Questi
 	if err != nil {
 		return nil, err
 	}
-	return counting.OnNode(ctx, r.Question, r.Cluster, node, claims)
+	return verdict.QuestionOnNode(ctx, r.Question, r.Cluster, node, claims)
 }
 
 // shortOf reports whether none of the alternatives of a request has enough

@@ -11,7 +11,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/kubectl-dra/kubectl-dra/pkg/naming"
+	"github.com/kubectl-dra/kubectl-dra/pkg/english"
 	"github.com/kubectl-dra/kubectl-dra/pkg/nodeprobe/node"
 )
 
@@ -149,7 +149,7 @@ func (c *Checkpoint) recent() bool {
 
 // compareDevices orders devices naturally: gpu-2 before gpu-10.
 func compareDevices(a, b Device) int {
-	return cmp.Or(strings.Compare(a.Driver, b.Driver), naming.Compare(a.Pool, b.Pool), naming.Compare(a.Device, b.Device))
+	return cmp.Or(strings.Compare(a.Driver, b.Driver), english.CompareNames(a.Pool, b.Pool), english.CompareNames(a.Device, b.Device))
 }
 
 // of reports whether a claim has devices of a driver.

@@ -18,7 +18,7 @@ import (
 	healthv1 "k8s.io/kubelet/pkg/apis/dra-health/v1"
 	healthv1alpha1 "k8s.io/kubelet/pkg/apis/dra-health/v1alpha1"
 
-	"github.com/kubectl-dra/kubectl-dra/pkg/naming"
+	"github.com/kubectl-dra/kubectl-dra/pkg/english"
 	"github.com/kubectl-dra/kubectl-dra/pkg/nodeprobe/node"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
@@ -247,7 +247,7 @@ func (d *DriverHealth) take(report *healthv1.NodeWatchResourcesResponse, now tim
 		}
 	}
 	slices.SortFunc(d.Devices, func(a, b DeviceHealth) int {
-		return cmp.Or(naming.Compare(a.Pool, b.Pool), naming.Compare(a.Device, b.Device))
+		return cmp.Or(english.CompareNames(a.Pool, b.Pool), english.CompareNames(a.Device, b.Device))
 	})
 }
 

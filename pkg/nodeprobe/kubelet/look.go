@@ -17,7 +17,6 @@ import (
 
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
-	"github.com/kubectl-dra/kubectl-dra/pkg/naming"
 	"github.com/kubectl-dra/kubectl-dra/pkg/nodeprobe/node"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
@@ -170,7 +169,7 @@ func claimOf(d *v1.DynamicResource) Claim {
 	}
 	// The kubelet asks its drivers in any order.
 	slices.SortStableFunc(claim.Devices, func(a, b Device) int {
-		return cmp.Or(cmp.Compare(a.Driver, b.Driver), naming.Compare(a.Pool, b.Pool), naming.Compare(a.Device, b.Device), cmp.Compare(a.ShareID, b.ShareID))
+		return cmp.Or(cmp.Compare(a.Driver, b.Driver), english.CompareNames(a.Pool, b.Pool), english.CompareNames(a.Device, b.Device), cmp.Compare(a.ShareID, b.ShareID))
 	})
 	return claim
 }

@@ -17,7 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/resourceversion"
 
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
-	"github.com/kubectl-dra/kubectl-dra/pkg/naming"
+	"github.com/kubectl-dra/kubectl-dra/pkg/english"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
@@ -252,7 +252,7 @@ func differences(before, after map[string]fields, named func(string) Difference)
 	all := maps.Clone(before)
 	maps.Copy(all, after)
 	var list []Difference
-	for _, name := range slices.SortedFunc(maps.Keys(all), naming.Compare) {
+	for _, name := range slices.SortedFunc(maps.Keys(all), english.CompareNames) {
 		d := named(name)
 		old, published := before[name]
 		now, previewed := after[name]
@@ -276,7 +276,7 @@ func fieldDifferences(before, after fields) []FieldDifference {
 	all := maps.Clone(before)
 	maps.Copy(all, after)
 	var list []FieldDifference
-	for _, path := range slices.SortedFunc(maps.Keys(all), naming.Compare) {
+	for _, path := range slices.SortedFunc(maps.Keys(all), english.CompareNames) {
 		if before[path] != after[path] {
 			list = append(list, FieldDifference{Path: path, Published: before[path], Previewed: after[path]})
 		}

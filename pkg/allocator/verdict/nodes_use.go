@@ -1,7 +1,7 @@
 // Copyright The kubectl-dra Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package nodegroup
+package verdict
 
 import (
 	"fmt"
@@ -15,7 +15,7 @@ import (
 
 // GroupsByUse divides what [Contents.Groups] puts together: the nodes of a group
 // also have the same misfits, and devices divided in the same way among claims.
-func (c *Contents) GroupsByUse(q *funnel.Question, nodes []*corev1.Node) [][]*corev1.Node {
+func (c *NodeContents) GroupsByUse(q *funnel.Question, nodes []*corev1.Node) [][]*corev1.Node {
 	var groups [][]*corev1.Node
 	at := map[string]int{}
 	for _, same := range c.Groups(q, nodes) {

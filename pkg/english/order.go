@@ -1,7 +1,7 @@
 // Copyright The kubectl-dra Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package naming
+package english
 
 import (
 	"cmp"
@@ -19,20 +19,20 @@ func (t Tally) Sorted() []string {
 		keys = append(keys, key)
 	}
 	slices.SortFunc(keys, func(a, b string) int {
-		return cmp.Or(cmp.Compare(t[b], t[a]), Compare(a, b))
+		return cmp.Or(cmp.Compare(t[b], t[a]), CompareNames(a, b))
 	})
 	return keys
 }
 
-// Compare orders node-2 before node-10.
-func Compare(a, b string) int {
+// CompareNames orders node-2 before node-10.
+func CompareNames(a, b string) int {
 	return cmp.Or(compareNumbers(a, b), cmp.Compare(a, b))
 }
 
 // compareNumbers compares runs of digits as numbers and the rest as text.
 func compareNumbers(a, b string) int {
 	for a != "" && b != "" {
-		da, db := digits(a), digits(b)
+		da, db := leadingDigits(a), leadingDigits(b)
 		if da > 0 && db > 0 {
 			na, nb := strings.TrimLeft(a[:da], "0"), strings.TrimLeft(b[:db], "0")
 			if c := cmp.Or(cmp.Compare(len(na), len(nb)), cmp.Compare(na, nb)); c != 0 {
@@ -49,8 +49,8 @@ func compareNumbers(a, b string) int {
 	return cmp.Compare(len(a), len(b))
 }
 
-// digits counts the decimal digits at the start of a string.
-func digits(s string) int {
+// leadingDigits counts the decimal digits at the start of a string.
+func leadingDigits(s string) int {
 	for i := range len(s) {
 		if s[i] < '0' || s[i] > '9' {
 			return i

@@ -1,7 +1,7 @@
 // Copyright The kubectl-dra Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package nodegroup
+package verdict
 
 import (
 	"cmp"
@@ -20,10 +20,10 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 )
 
-// Contents describe nodes by all that the allocator can see of them, for claims that
+// NodeContents describe nodes by all that the allocator can see of them, for claims that
 // look at no more than looks: what drivers publish, and what of it is in use.
-type Contents struct {
-	published *published
+type NodeContents struct {
+	published *publishedDevices
 	// round is the round of published when the rest was described.
 	round int
 	of    map[*corev1.Node]string
@@ -33,37 +33,37 @@ type Contents struct {
 	texts  map[string]int
 }
 
-// published describes what drivers publish.
-type published struct {
-	looks looks
+// publishedDevices describes what drivers publish.
+type publishedDevices struct {
+	looks nodeLooks
 	// round counts how often all was forgotten, for claims that look at more.
 	round int
 	of    map[funnel.PoolOnNode]int
 	texts map[string]int
 }
 
-// NewContents describe the nodes of a cluster.
-func NewContents() *Contents { return &Contents{published: &published{}} }
+// NewNodeContents describe the nodes of a cluster.
+func NewNodeContents() *NodeContents { return &NodeContents{published: &publishedDevices{}} }
 
 // Amended describe the nodes of an amended cluster. What is published there and here is
 // described once.
-func (c *Contents) Amended() *Contents { return &Contents{published: c.published} }
+func (c *NodeContents) Amended() *NodeContents { return &NodeContents{published: c.published} }
 
 // Groups puts nodes together that have the same: the same devices in the same order, but
 // for their names and the attributes that nothing looks at. Nodes that are only
 // equivalent, see [Signatures.Equivalent], give these claims the same answer; these do so for
 // all claims that look at no more than these, and whichever pod releases devices or
 // tolerates taints. The groups are in the order of the nodes.
-func (c *Contents) Groups(q *funnel.Question, nodes []*corev1.Node) [][]*corev1.Node {
+func (c *NodeContents) Groups(q *funnel.Question, nodes []*corev1.Node) [][]*corev1.Node {
 	groups, _ := c.FewGroups(q, nodes, len(nodes))
 	return groups
 }
 
 // FewGroups returns the groups of [Contents.Groups] if there are not more than that.
-func (c *Contents) FewGroups(q *funnel.Question, nodes []*corev1.Node, most int) (groups [][]*corev1.Node, ok bool) {
+func (c *NodeContents) FewGroups(q *funnel.Question, nodes []*corev1.Node, most int) (groups [][]*corev1.Node, ok bool) {
 	c.published.lookAt(looksAt(q))
 	if c.of == nil || c.round != c.published.round {
-		*c = Contents{
+		*c = NodeContents{
 			published: c.published, round: c.published.round,
 			of: make(map[*corev1.Node]string, len(nodes)), shared: map[funnel.PoolOnNode]int{}, texts: map[string]int{},
 		}
@@ -91,14 +91,14 @@ func (c *Contents) FewGroups(q *funnel.Question, nodes []*corev1.Node, most int)
 
 // lookAt forgets descriptions unless they hold for claims that look at this. Claims with
 // changes mostly look at no more than claims without.
-func (p *published) lookAt(l looks) {
+func (p *publishedDevices) lookAt(l nodeLooks) {
 	if p.of == nil || !p.looks.cover(l) {
-		*p = published{looks: l, round: p.round + 1, of: map[funnel.PoolOnNode]int{}, texts: map[string]int{}}
+		*p = publishedDevices{looks: l, round: p.round + 1, of: map[funnel.PoolOnNode]int{}, texts: map[string]int{}}
 	}
 }
 
-// looks has the values of a device that selectors and constraints can see.
-type looks struct {
+// nodeLooks has the values of a device that selectors and constraints can see.
+type nodeLooks struct {
 	reads []selector.Reading
 	// all is true if it could be anything.
 	all bool
@@ -106,7 +106,7 @@ type looks struct {
 	each bool
 }
 
-func (l *looks) add(reads ...selector.Reading) {
+func (l *nodeLooks) add(reads ...selector.Reading) {
 	for _, r := range reads {
 		if !slices.Contains(l.reads, r) {
 			l.reads = append(l.reads, r)
@@ -115,15 +115,15 @@ func (l *looks) add(reads ...selector.Reading) {
 }
 
 // cover reports whether nodes that are the same to l are the same to others, too.
-func (l *looks) cover(other looks) bool {
+func (l *nodeLooks) cover(other nodeLooks) bool {
 	if l.each != other.each || other.all && !l.all {
 		return false
 	}
 	return l.all || !slices.ContainsFunc(other.reads, func(r selector.Reading) bool { return !slices.Contains(l.reads, r) })
 }
 
-func looksAt(q *funnel.Question) looks {
-	var l looks
+func looksAt(q *funnel.Question) nodeLooks {
+	var l nodeLooks
 	read := func(list []resourceapi.DeviceSelector) {
 		for _, s := range list {
 			if s.CEL == nil {
@@ -154,7 +154,7 @@ func looksAt(q *funnel.Question) looks {
 }
 
 // describe describes a node by all that the allocator can see of it.
-func (c *Contents) describe(q *funnel.Question, node *corev1.Node) string {
+func (c *NodeContents) describe(q *funnel.Question, node *corev1.Node) string {
 	if c.published.looks.each {
 		return node.Name
 	}
@@ -172,7 +172,7 @@ func (c *Contents) describe(q *funnel.Question, node *corev1.Node) string {
 
 // sharedPool returns the number of the text about the use of a pool that looks the same to
 // several nodes.
-func (c *Contents) sharedPool(q *funnel.Question, pool *cluster.NodePool, node *corev1.Node) int {
+func (c *NodeContents) sharedPool(q *funnel.Question, pool *cluster.NodePool, node *corev1.Node) int {
 	seen := funnel.OnNode(pool, node)
 	number, known := c.shared[seen]
 	if !known {
@@ -185,7 +185,7 @@ func (c *Contents) sharedPool(q *funnel.Question, pool *cluster.NodePool, node *
 }
 
 // number returns the number of the text about the published part of a pool.
-func (p *published) number(q *funnel.Question, pool *cluster.NodePool, node *corev1.Node) int {
+func (p *publishedDevices) number(q *funnel.Question, pool *cluster.NodePool, node *corev1.Node) int {
 	seen := funnel.OnNode(pool, node)
 	number, known := p.of[seen]
 	if !known {
@@ -197,7 +197,7 @@ func (p *published) number(q *funnel.Question, pool *cluster.NodePool, node *cor
 	return number
 }
 
-func (p *published) describe(q *funnel.Question, t *contentText, pool *cluster.NodePool, node *corev1.Node) {
+func (p *publishedDevices) describe(q *funnel.Question, t *contentText, pool *cluster.NodePool, node *corev1.Node) {
 	t.words("pool", pool.Pool.Driver)
 	t.flags(pool.Local, pool.AllIgnored, pool.Outdated, pool.Incomplete, pool.Invalid != "")
 	for i := range pool.Ignored {
@@ -212,7 +212,7 @@ func (p *published) describe(q *funnel.Question, t *contentText, pool *cluster.N
 	}
 }
 
-func (p *published) describeDevice(q *funnel.Question, t *contentText, d *cluster.Device, node *corev1.Node) {
+func (p *publishedDevices) describeDevice(q *funnel.Question, t *contentText, d *cluster.Device, node *corev1.Node) {
 	t.words("device")
 	t.flags(ptr.Deref(d.AllowMultipleAllocations, false), q.Selectors.Odd(d.Device))
 	if p.looks.all {

@@ -1,7 +1,7 @@
 // Copyright The kubectl-dra Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package counting
+package verdict
 
 import (
 	"context"
@@ -26,9 +26,9 @@ import (
 // that the decision procedure does not know. Then only upstream can tell.
 var ErrNoProblem = errors.New("cannot be put into numbers")
 
-// Builder writes the requirements of claims on one node as a decision problem: the eligible
+// ProblemBuilder writes the requirements of claims on one node as a decision problem: the eligible
 // devices of each request, the resources they take and the free resources.
-type Builder struct {
+type ProblemBuilder struct {
 	cluster  *cluster.Cluster
 	node     *corev1.Node
 	pools    []*cluster.NodePool
@@ -41,8 +41,8 @@ type Builder struct {
 }
 
 // NewProblem makes the problem of a node. The funnels are those of each claim.
-func NewProblem(ctx context.Context, facts *cluster.Cluster, node *corev1.Node, pools []*cluster.NodePool, claims []funnel.Claim) (*Builder, error) {
-	b := &Builder{
+func NewProblem(ctx context.Context, facts *cluster.Cluster, node *corev1.Node, pools []*cluster.NodePool, claims []funnel.Claim) (*ProblemBuilder, error) {
+	b := &ProblemBuilder{
 		cluster: facts, node: node, pools: pools,
 		Problem: decision.Problem{ClaimLimit: resourceapi.AllocationResultsMaxSize},
 		Devices: map[*resourceapi.Device]int{}, counters: map[string]int{}, sets: map[string]int{}, values: map[string]int{},
@@ -66,7 +66,7 @@ func NewProblem(ctx context.Context, facts *cluster.Cluster, node *corev1.Node, 
 	return b, b.err
 }
 
-func (b *Builder) alternative(ctx context.Context, f *funnel.Funnel, node *corev1.Node, constraints []cluster.Constraint, offset int) decision.Alternative {
+func (b *ProblemBuilder) alternative(ctx context.Context, f *funnel.Funnel, node *corev1.Node, constraints []cluster.Constraint, offset int) decision.Alternative {
 	alternative := decision.Alternative{Count: int(min(f.Request.Count, 1<<20)), All: f.Request.All()}
 	for i := range b.pools {
 		if reason := eligibility.PoolReason(b.pools[i]); reason != nil {
@@ -91,7 +91,7 @@ func (b *Builder) alternative(ctx context.Context, f *funnel.Funnel, node *corev
 	return alternative
 }
 
-func (b *Builder) candidate(ctx context.Context, f *funnel.Funnel, d *cluster.Device, constraints []cluster.Constraint, offset int) decision.Candidate {
+func (b *ProblemBuilder) candidate(ctx context.Context, f *funnel.Funnel, d *cluster.Device, constraints []cluster.Constraint, offset int) decision.Candidate {
 	candidate := decision.Candidate{Device: b.device(d)}
 	if b.Problem.Devices[candidate.Device].Shared {
 		for _, name := range slices.Sorted(maps.Keys(d.Capacity)) {
@@ -125,7 +125,7 @@ func (b *Builder) candidate(ctx context.Context, f *funnel.Funnel, d *cluster.De
 }
 
 // device numbers a device when it is first seen.
-func (b *Builder) device(d *cluster.Device) int {
+func (b *ProblemBuilder) device(d *cluster.Device) int {
 	if index, ok := b.Devices[d.Device]; ok {
 		return index
 	}
@@ -149,7 +149,7 @@ func (b *Builder) device(d *cluster.Device) int {
 }
 
 // charge adds the counters and the compatibility groups of a device.
-func (b *Builder) charge(d *cluster.Device, out *decision.Device) {
+func (b *ProblemBuilder) charge(d *cluster.Device, out *decision.Device) {
 	use := b.cluster.Partitions.Use(d.Pool)
 	for _, consumption := range d.ConsumesCounters {
 		for _, name := range slices.Sorted(maps.Keys(consumption.Counters)) {
@@ -183,7 +183,7 @@ func (b *Builder) charge(d *cluster.Device, out *decision.Device) {
 	}
 }
 
-func (b *Builder) intern(texts []string) []int {
+func (b *ProblemBuilder) intern(texts []string) []int {
 	var numbers []int
 	for _, text := range texts {
 		number, ok := b.values[text]
@@ -197,7 +197,7 @@ func (b *Builder) intern(texts []string) []int {
 }
 
 // valueSet returns the values of an attribute that a constraint compares.
-func (b *Builder) valueSet(a resourceapi.DeviceAttribute) []int {
+func (b *ProblemBuilder) valueSet(a resourceapi.DeviceAttribute) []int {
 	if selector.IsList(a) && !b.cluster.Gates.ListsCompared() {
 		b.err = ErrNoProblem
 		return nil
@@ -210,7 +210,7 @@ func (b *Builder) valueSet(a resourceapi.DeviceAttribute) []int {
 }
 
 // number returns a quantity in thousandths.
-func (b *Builder) number(q resource.Quantity) int64 {
+func (b *ProblemBuilder) number(q resource.Quantity) int64 {
 	number, ok := eligibility.Thousandths.Of(q)
 	if !ok {
 		b.err = ErrNoProblem
@@ -222,17 +222,17 @@ func (b *Builder) number(q resource.Quantity) int64 {
 // [allocator.Budget].
 const stepsPerLook = 2000
 
-// Answer decides by counting what upstream decides by trying: whether the claims
+// CountingAnswer decides by counting what upstream decides by trying: whether the claims
 // fit on a node. It is Unknown if the numbers are too large, if the release of the
 // cluster may decide otherwise, or if ctx is done.
-func Answer(ctx context.Context, q *funnel.Question, node *corev1.Node) decision.Answer {
+func CountingAnswer(ctx context.Context, q *funnel.Question, node *corev1.Node) decision.Answer {
 	for i := range q.Claims {
 		if q.PodClaims[q.Claims[i].Index].ExtendedResources {
 			// What is wanted differs from node to node.
 			return decision.Unknown
 		}
 	}
-	if differs(q, node) {
+	if differsFromCounting(q, node) {
 		return decision.Unknown
 	}
 	built, err := NewProblem(ctx, q.Cluster, node, q.Reach.Pools[node.Name], q.Claims)

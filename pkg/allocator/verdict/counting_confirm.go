@@ -1,7 +1,7 @@
 // Copyright The kubectl-dra Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package counting
+package verdict
 
 import (
 	"context"
@@ -36,7 +36,7 @@ type Confirmer struct {
 // fail, unless it takes too many steps. Where neither knows, it is an error.
 func (c *Confirmer) Fits(ctx context.Context, q *funnel.Question, facts *cluster.Cluster, node *corev1.Node, claims []*resourceapi.ResourceClaim) (bool, error) {
 	steps := int64(SearchSteps)
-	counted, known := Fits(ctx, q, facts, node, claims)
+	counted, known := FitsByCounting(ctx, q, facts, node, claims)
 	if known {
 		if !counted {
 			return false, nil

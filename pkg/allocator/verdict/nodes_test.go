@@ -1,7 +1,7 @@
 // Copyright The kubectl-dra Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package nodegroup_test
+package verdict_test
 
 import (
 	"fmt"
@@ -15,7 +15,7 @@ import (
 
 	tc "github.com/kubectl-dra/kubectl-dra/internal/testcluster"
 	"github.com/kubectl-dra/kubectl-dra/internal/testquestion"
-	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/nodegroup"
+	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/verdict"
 )
 
 // TestEquivalentNames asserts that names make no difference, and what does.
@@ -57,7 +57,7 @@ func TestEquivalentNames(t *testing.T) {
 			if tt.equivalent {
 				want = []int{0, 0}
 			}
-			if got := nodegroup.NewSignatures(q).Equivalent(t.Context(), q.Reach.Candidates); !slices.Equal(got, want) {
+			if got := verdict.NewNodeSignatures(q).Equivalent(t.Context(), q.Reach.Candidates); !slices.Equal(got, want) {
 				t.Errorf("the first node equivalent: %v, want %v", got, want)
 			}
 		})
@@ -92,7 +92,7 @@ func TestGroups(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			q := testquestion.Of(t, tc.Cluster(append(test.parts, tc.Nodes("a", "b"))...), nil)
-			contents := nodegroup.NewContents()
+			contents := verdict.NewNodeContents()
 			if got := groupText(contents.Groups(q, q.Reach.Candidates)); got != test.same {
 				t.Errorf("groups by contents: %s, want %s", got, test.same)
 			}
@@ -122,7 +122,7 @@ func TestAvailable(t *testing.T) {
 		tc.Pool("a", tc.Device("gpu-0", "model=A")), tc.Pool("b", tc.Device("gpu-0", "model=A"), tc.Device("gpu-1", "model=B")),
 		tc.Pool("c", tc.Devices(2, "model=A")...),
 	), nil)
-	signatures := nodegroup.NewSignatures(q)
+	signatures := verdict.NewNodeSignatures(q)
 	var offers []string
 	for _, node := range q.Reach.Candidates {
 		offers = append(offers, signatures.Available(t.Context(), node))

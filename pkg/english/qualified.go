@@ -1,16 +1,16 @@
 // Copyright The kubectl-dra Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package naming
+package english
 
-// Object is one of the API.
-type Object interface {
+// NamedObject is one of the API.
+type NamedObject interface {
 	GetNamespace() string
 	GetName() string
 }
 
-// Qualified returns "namespace/name", or the name of an object without a namespace.
-func Qualified(o Object) string {
+// QualifiedName returns "namespace/name", or the name of an object without a namespace.
+func QualifiedName(o NamedObject) string {
 	if o.GetNamespace() == "" {
 		return o.GetName()
 	}

@@ -1,7 +1,7 @@
 // Copyright The kubectl-dra Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package nodegroup
+package verdict
 
 import (
 	"context"
@@ -26,28 +26,28 @@ import (
 // looks at, and then its answer is the same. It is asked about the first of
 // them.
 
-// Signatures describe nodes by what the allocator looks at for the claims of a
+// NodeSignatures describe nodes by what the allocator looks at for the claims of a
 // question.
-type Signatures struct {
+type NodeSignatures struct {
 	*funnel.Question
 	// partitioned and comparable remember facts about pools.
 	partitioned map[*cluster.Pool]string
 	comparable  map[*cluster.NodePool]map[string]bool
 }
 
-// NewSignatures returns the signatures of the nodes of a question.
-func NewSignatures(q *funnel.Question) *Signatures {
-	return &Signatures{Question: q, partitioned: map[*cluster.Pool]string{}, comparable: map[*cluster.NodePool]map[string]bool{}}
+// NewNodeSignatures returns the signatures of the nodes of a question.
+func NewNodeSignatures(q *funnel.Question) *NodeSignatures {
+	return &NodeSignatures{Question: q, partitioned: map[*cluster.Pool]string{}, comparable: map[*cluster.NodePool]map[string]bool{}}
 }
 
 // Equivalent finds for each of some nodes the first equivalent one, by their indices. A
 // node without an equivalent, or that cannot be compared, is its own.
-func (s *Signatures) Equivalent(ctx context.Context, nodes []*corev1.Node) []int {
+func (s *NodeSignatures) Equivalent(ctx context.Context, nodes []*corev1.Node) []int {
 	first, like := map[string]int{}, make([]int, len(nodes))
 	funnels, text := allFunnels(s.Question), []byte(nil)
 	for i, node := range nodes {
 		like[i] = i
-		l := nodeSignature{Signatures: s, funnels: funnels, node: node, text: text[:0], numbers: map[string]int{}}
+		l := nodeSignature{NodeSignatures: s, funnels: funnels, node: node, text: text[:0], numbers: map[string]int{}}
 		if !l.describe(ctx) {
 			continue
 		}
@@ -65,7 +65,7 @@ func (s *Signatures) Equivalent(ctx context.Context, nodes []*corev1.Node) []int
 // order in which the allocator tries them, all that the allocator looks at but
 // for the names. A pool that looks the same to several nodes stands for itself.
 type nodeSignature struct {
-	*Signatures
+	*NodeSignatures
 	funnels []*funnel.Funnel
 	node    *corev1.Node
 	text    []byte
@@ -154,7 +154,7 @@ func (l *nodeSignature) describeClaims() bool {
 }
 
 // partitions writes what devices in use leave of a pool's counters.
-func (s *Signatures) partitions(pool *cluster.Pool) string {
+func (s *NodeSignatures) partitions(pool *cluster.Pool) string {
 	if text, known := s.partitioned[pool]; known {
 		return text
 	}
@@ -170,7 +170,7 @@ func (s *Signatures) partitions(pool *cluster.Pool) string {
 
 // sharedValues returns the values that constraints compare in a pool that looks the same to
 // several nodes.
-func (s *Signatures) sharedValues(ctx context.Context, pool *cluster.NodePool) map[string]bool {
+func (s *NodeSignatures) sharedValues(ctx context.Context, pool *cluster.NodePool) map[string]bool {
 	if values, known := s.comparable[pool]; known {
 		return values
 	}
@@ -327,8 +327,8 @@ func appendQuantity(text []byte, name string, quantity resource.Quantity) []byte
 // Available describes only those devices of a node that could be had if it were
 // not for the others: why nothing fits is the same for all nodes that offer the
 // same.
-func (s *Signatures) Available(ctx context.Context, node *corev1.Node) string {
-	l := nodeSignature{Signatures: s, funnels: allFunnels(s.Question), node: node, numbers: map[string]int{}}
+func (s *NodeSignatures) Available(ctx context.Context, node *corev1.Node) string {
+	l := nodeSignature{NodeSignatures: s, funnels: allFunnels(s.Question), node: node, numbers: map[string]int{}}
 	pools := s.Reach.Pools[node.Name]
 	for _, pool := range pools {
 		if !pool.Local {

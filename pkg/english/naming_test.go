@@ -1,18 +1,18 @@
 // Copyright The kubectl-dra Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package naming_test
+package english_test
 
 import (
 	"slices"
 	"testing"
 
-	"github.com/kubectl-dra/kubectl-dra/pkg/naming"
+	"github.com/kubectl-dra/kubectl-dra/pkg/english"
 )
 
-func TestCompare(t *testing.T) {
+func TestCompareNames(t *testing.T) {
 	names := []string{"gpu-10", "node-2", "gpu-9", "gpu", "gpu-09", "node-1"}
-	slices.SortFunc(names, naming.Compare)
+	slices.SortFunc(names, english.CompareNames)
 	if want := []string{"gpu", "gpu-09", "gpu-9", "gpu-10", "node-1", "node-2"}; !slices.Equal(names, want) {
 		t.Errorf("got %q, want %q", names, want)
 	}
@@ -25,7 +25,7 @@ func TestDidYouMean(t *testing.T) {
 		"fpga.example.com":       "",
 		"cpu.example.com/modell": "; did you mean cpu.example.com/model?",
 	} {
-		if got := naming.DidYouMean(name, names); got != want {
+		if got := english.DidYouMean(name, names); got != want {
 			t.Errorf("%s: got %q, want %q", name, got, want)
 		}
 	}
@@ -68,14 +68,14 @@ func TestTypo(t *testing.T) {
 		{"", "gpu", false},
 		{"0", "g", false},
 	} {
-		if got := naming.Typo(each.name, []string{each.other}) != ""; got != each.typo {
+		if got := english.Typo(each.name, []string{each.other}) != ""; got != each.typo {
 			t.Errorf("%s for %s: got %t, want %t", each.name, each.other, got, each.typo)
 		}
 	}
-	if got := naming.Typo("gpux.example.com", []string{"gpu.example.com", "gpus.example.com", "gpux.example.com"}); got != "gpux.example.com" {
+	if got := english.Typo("gpux.example.com", []string{"gpu.example.com", "gpus.example.com", "gpux.example.com"}); got != "gpux.example.com" {
 		t.Errorf("the name itself is %q", got)
 	}
-	if got := naming.Typo("gpux.example.com", []string{"gpu.example.com", "gpuxy.example.com"}); got != "" {
+	if got := english.Typo("gpux.example.com", []string{"gpu.example.com", "gpuxy.example.com"}); got != "" {
 		t.Errorf("of two equally near names, %q was meant", got)
 	}
 }

@@ -1,7 +1,7 @@
 // Copyright The kubectl-dra Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package counting
+package verdict
 
 import (
 	"context"
@@ -36,15 +36,15 @@ func IsHard(ctx context.Context, q *funnel.Question, node *corev1.Node) bool {
 	}
 	ctx, budget := allocator.WithBudget(ctx, countingSteps)
 	defer budget.End()
-	return Answer(ctx, q, node) == decision.Infeasible && !MayFail(ctx, q, node)
+	return CountingAnswer(ctx, q, node) == decision.Infeasible && !MayFail(ctx, q, node)
 }
 
-// TooFew reports whether a node has fewer devices for some request than it asks for, each of
+// TooFewDevices reports whether a node has fewer devices for some request than it asks for, each of
 // which can be allocated once. It is false where the allocator might end with an error, or
 // would take long to find out.
-func TooFew(ctx context.Context, q *funnel.Question, node *corev1.Node) bool {
+func TooFewDevices(ctx context.Context, q *funnel.Question, node *corev1.Node) bool {
 	pools, readable := q.Reach.Pools[node.Name]
-	if !readable || slices.ContainsFunc(pools, mayEndOtherwise) || differs(q, node) {
+	if !readable || slices.ContainsFunc(pools, mayEndOtherwise) || differsFromCounting(q, node) {
 		return false
 	}
 	short := false
@@ -65,8 +65,8 @@ func TooFew(ctx context.Context, q *funnel.Question, node *corev1.Node) bool {
 	return short && combinations(q, node.Name) < longSearch && !MayFail(ctx, q, node)
 }
 
-// differs reports whether the release of the cluster may decide otherwise than counting.
-func differs(q *funnel.Question, node *corev1.Node) bool {
+// differsFromCounting reports whether the release of the cluster may decide otherwise than counting.
+func differsFromCounting(q *funnel.Question, node *corev1.Node) bool {
 	claims, err := q.ClaimsFor(node)
 	return err == nil && allocator.Of(q.Cluster).Differs(node, claims)
 }
@@ -88,7 +88,7 @@ func IsHardAlone(ctx context.Context, q *funnel.Question, node *corev1.Node) boo
 	if err != nil || mostCombinations(claims, devices) < longSearch {
 		return false
 	}
-	one, err := OnNode(ctx, q, q.Cluster, node, claims)
+	one, err := QuestionOnNode(ctx, q, q.Cluster, node, claims)
 	return err == nil && IsHard(ctx, one, node)
 }
 

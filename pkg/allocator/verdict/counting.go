@@ -1,7 +1,7 @@
 // Copyright The kubectl-dra Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package counting
+package verdict
 
 import (
 	"context"
@@ -15,15 +15,15 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 )
 
-// Fits says by counting whether claims fit on a node of a
+// FitsByCounting says by counting whether claims fit on a node of a
 // what-if cluster. It is not known where numbers are too large, or where
 // a selector fails, of which counting knows nothing.
-func Fits(ctx context.Context, q *funnel.Question, c *cluster.Cluster, node *corev1.Node, claims []*resourceapi.ResourceClaim) (fits, known bool) {
-	one, err := OnNode(ctx, q, c, node, claims)
+func FitsByCounting(ctx context.Context, q *funnel.Question, c *cluster.Cluster, node *corev1.Node, claims []*resourceapi.ResourceClaim) (fits, known bool) {
+	one, err := QuestionOnNode(ctx, q, c, node, claims)
 	if err != nil {
 		return false, false
 	}
-	switch Answer(ctx, one, node) {
+	switch CountingAnswer(ctx, one, node) {
 	case decision.Feasible:
 		return true, !MayFail(ctx, one, node)
 	case decision.Infeasible:
@@ -33,8 +33,8 @@ func Fits(ctx context.Context, q *funnel.Question, c *cluster.Cluster, node *cor
 	}
 }
 
-// OnNode returns the question about claims on one node of a what-if cluster.
-func OnNode(ctx context.Context, q *funnel.Question, c *cluster.Cluster, node *corev1.Node, claims []*resourceapi.ResourceClaim) (*funnel.Question, error) {
+// QuestionOnNode returns the question about claims on one node of a what-if cluster.
+func QuestionOnNode(ctx context.Context, q *funnel.Question, c *cluster.Cluster, node *corev1.Node, claims []*resourceapi.ResourceClaim) (*funnel.Question, error) {
 	one := funnel.NewQuestion(c, q.Pod, make([]cluster.PodClaim, 0, len(claims)))
 	if one.Selectors.Like(q.Selectors) {
 		one.Selectors, one.Catalog = q.Selectors, q.Catalog

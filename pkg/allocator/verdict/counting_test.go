@@ -1,7 +1,7 @@
 // Copyright The kubectl-dra Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package counting_test
+package verdict_test
 
 import (
 	"context"
@@ -12,8 +12,8 @@ import (
 	tc "github.com/kubectl-dra/kubectl-dra/internal/testcluster"
 	"github.com/kubectl-dra/kubectl-dra/internal/testquestion"
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
-	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/counting"
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/decision"
+	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/verdict"
 )
 
 // TestAnswer covers what counting says about one node, and whether the allocator would
@@ -63,19 +63,19 @@ func TestAnswer(t *testing.T) {
 			snap := tc.Cluster(append(test.parts, tc.Nodes("n1"))...)
 			q := testquestion.Of(t, snap, nil)
 			node := q.Reach.Candidates[0]
-			if got := counting.Answer(t.Context(), q, node); got != test.answer {
+			if got := verdict.CountingAnswer(t.Context(), q, node); got != test.answer {
 				t.Errorf("answer %v, want %v", got, test.answer)
 			}
-			if got := counting.IsHard(t.Context(), q, node); got != test.hard {
+			if got := verdict.IsHard(t.Context(), q, node); got != test.hard {
 				t.Errorf("hard: %t, want %t", got, test.hard)
 			}
-			if got := counting.IsHardAlone(t.Context(), q, node); got != test.hard {
+			if got := verdict.IsHardAlone(t.Context(), q, node); got != test.hard {
 				t.Errorf("hard where nothing is accounted for: %t, want %t", got, test.hard)
 			}
-			if got := counting.MayFail(t.Context(), q, node); got != test.fails {
+			if got := verdict.MayFail(t.Context(), q, node); got != test.fails {
 				t.Errorf("may fail: %t, want %t", got, test.fails)
 			}
-			fits, known := counting.Fits(t.Context(), q, q.Cluster, node, snap.Claims)
+			fits, known := verdict.FitsByCounting(t.Context(), q, q.Cluster, node, snap.Claims)
 			if fits != test.fits || !known {
 				t.Errorf("fits: %t, known: %t; want %t", fits, known, test.fits)
 			}
@@ -88,7 +88,7 @@ func TestConfirmer(t *testing.T) {
 	for count, want := range map[int64]bool{24: true, 25: false} {
 		snap := tc.Cluster(tc.Nodes("n1"), tc.Pool("n1", tc.Devices(24)...), tc.Claim("c", tc.GPUs("gpu", count)))
 		q := testquestion.Of(t, snap, nil)
-		var confirmer counting.Confirmer
+		var confirmer verdict.Confirmer
 		got, err := confirmer.Fits(t.Context(), q, q.Cluster, q.Reach.Candidates[0], snap.Claims)
 		if err != nil || got != want {
 			t.Errorf("%d of 24 fit: %t (%v), want %t", count, got, err, want)
@@ -100,7 +100,7 @@ func TestConfirmer(t *testing.T) {
 func TestCheckUnless(t *testing.T) {
 	snap := tc.Cluster(tc.Nodes("few", "hard", "many"), tc.Pool("few", tc.Devices(2)...), tc.Pool("hard", tc.Devices(24)...), tc.Pool("many", tc.Devices(25)...), tc.Claim("c", tc.GPUs("gpu", 25)))
 	q := testquestion.Of(t, snap, nil)
-	verdicts, hard := counting.CheckUnless(t.Context(), q, q.Reach.Candidates, func(ctx context.Context, node *corev1.Node) bool { return counting.IsHard(ctx, q, node) })
+	verdicts, hard := verdict.CheckUnless(t.Context(), q, q.Reach.Candidates, func(ctx context.Context, node *corev1.Node) bool { return verdict.IsHard(ctx, q, node) })
 	if len(hard) != 1 || hard[0] != 1 {
 		t.Errorf("hard nodes %v, want the second", hard)
 	}
