@@ -58,7 +58,7 @@ func ask(t *testing.T, explained explainer, kubeconfig, namespace, pod string) (
 	if err != nil {
 		return answer{}, err
 	}
-	explanation, err := explained(t, snap, explain.Options{Kind: api.KindPod, Namespace: namespace, Name: pod})
+	explanation, err := explained(t, snap, explain.Options{Object: api.Ref(api.KindPod, namespace, pod)})
 	if err != nil {
 		return answer{}, err
 	}
@@ -366,7 +366,7 @@ func (a answer) checkReplay(ctx context.Context, t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		again, err := unhurried(t, loaded, explain.Options{Kind: a.Target.Kind, Namespace: a.Target.Namespace, Name: a.Target.Name})
+		again, err := unhurried(t, loaded, explain.Options{Object: api.Ref(a.Target.Kind, a.Target.Namespace, a.Target.Name)})
 		if err != nil {
 			t.Errorf("explain from %s: %v", name, err)
 			continue
@@ -378,7 +378,7 @@ func (a answer) checkReplay(ctx context.Context, t *testing.T) {
 	index := slices.Index(a.snapshot.Pods, a.snapshot.Pod(a.Target.Namespace, a.Target.Name))
 	redacted := redact.Snapshot(a.snapshot)
 	pod := redacted.Pods[index]
-	again, err := unhurried(t, redacted, explain.Options{Kind: api.KindPod, Namespace: pod.Namespace, Name: pod.Name})
+	again, err := unhurried(t, redacted, explain.Options{Object: api.RefTo(api.KindPod, pod)})
 	if err != nil {
 		t.Errorf("explain from a redacted snapshot: %v", err)
 		return

@@ -69,7 +69,7 @@ func verdicts(t *testing.T, snap *snapshot.Snapshot) map[string]map[string]strin
 	t.Helper()
 	answers := map[string]map[string]string{}
 	for _, pod := range snap.Pods {
-		e, err := explain.Explain(t.Context(), snap, explain.Options{Kind: api.KindPod, Namespace: pod.Namespace, Name: pod.Name})
+		e, err := explain.Explain(t.Context(), snap, explain.Options{Object: api.RefTo(api.KindPod, pod)})
 		if err != nil {
 			t.Fatal(err)
 		}

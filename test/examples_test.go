@@ -55,7 +55,7 @@ func TestExampleCluster(t *testing.T) {
 			if !known {
 				t.Fatal("nobody says what the answer about this pod is")
 			}
-			got, err := unhurried(t, snap, explain.Options{Kind: api.KindPod, Namespace: pod.Namespace, Name: pod.Name})
+			got, err := unhurried(t, snap, explain.Options{Object: api.RefTo(api.KindPod, pod)})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -120,15 +120,17 @@ func (c *fieldCase) checkRedacted(t *testing.T, snap *snapshot.Snapshot, plain *
 	t.Helper()
 	redacted := redact.Snapshot(snap)
 	target := c.target
-	switch target.Kind {
+	switch target.Object.Kind {
 	case api.KindPod:
-		i := slices.IndexFunc(snap.Pods, func(p *corev1.Pod) bool { return p.Namespace == target.Namespace && p.Name == target.Name })
-		target.Namespace, target.Name = redacted.Pods[i].Namespace, redacted.Pods[i].Name
+		i := slices.IndexFunc(snap.Pods, func(p *corev1.Pod) bool {
+			return p.Namespace == target.Object.Namespace && p.Name == target.Object.Name
+		})
+		target.Object.Namespace, target.Object.Name = redacted.Pods[i].Namespace, redacted.Pods[i].Name
 	case api.KindClaim:
 		i := slices.IndexFunc(snap.Claims, func(c *resourceapi.ResourceClaim) bool {
-			return c.Namespace == target.Namespace && c.Name == target.Name
+			return c.Namespace == target.Object.Namespace && c.Name == target.Object.Name
 		})
-		target.Namespace, target.Name = redacted.Claims[i].Namespace, redacted.Claims[i].Name
+		target.Object.Namespace, target.Object.Name = redacted.Claims[i].Namespace, redacted.Claims[i].Name
 	default:
 		return
 	}
@@ -216,5 +218,5 @@ func parseAsk(ask string) (explain.Options, error) {
 	case "template":
 		kind = api.KindTemplate
 	}
-	return explain.Options{Kind: kind, Namespace: words[2], Name: name}, nil
+	return explain.Options{Object: api.Ref(kind, words[2], name)}, nil
 }

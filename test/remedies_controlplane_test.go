@@ -229,7 +229,7 @@ func edited(t *testing.T, remedy *api.Remedy) []string {
 	var commands []string
 	for i := range remedy.Edits {
 		e := &remedy.Edits[i]
-		kind, namespace, name := whatif.ParseObject(e.Object)
+		kind, namespace, name := e.Object.Kind, e.Object.Namespace, e.Object.Name
 		patch, err := json.Marshal([]operation{{e.Op, e.Path, e.Value}})
 		if err != nil {
 			t.Fatal(err)
@@ -266,11 +266,11 @@ func (r *remedyRun) startJob() string {
 // kind: it makes the edits of the pod in the owner's pod template.
 func (r *remedyRun) changeOwner(t *testing.T, e *api.Explanation, remedy *api.Remedy) {
 	t.Helper()
-	if len(remedy.Commands) > 0 || remedy.Owner == nil || *remedy.Owner != (api.RemedyOwner{APIVersion: "training.example.com/v1", Kind: "Trainer", Namespace: r.id, Name: "w"}) {
+	if len(remedy.Commands) > 0 || remedy.Owner != api.Ref("Trainer", r.id, "w").In("training.example.com") {
 		t.Fatalf("owner %+v, commands %q", remedy.Owner, remedy.Commands)
 	}
 	text := drawn(t, e, 200)
-	for _, want := range []string{"Change the pod template of Trainer w (training.example.com/v1), which creates the pod:\n", "Pod w-0: spec.nodeSelector"} {
+	for _, want := range []string{"Change the pod template of Trainer w (training.example.com), which creates the pod:\n", "Pod w-0: spec.nodeSelector"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("it does not say %q:\n%s", want, text)
 		}
@@ -505,18 +505,18 @@ func (r *remedyRun) waitUntilWaiting(t *testing.T) []*corev1.Pod {
 func (r *remedyRun) explain(t *testing.T, pod *corev1.Pod) *api.Explanation {
 	t.Helper()
 	ref := snapshot.ObjectRef{Resource: "pod", Namespace: r.id}
-	options := explain.Options{Kind: api.KindPod, Namespace: r.id, AllRemedies: true}
+	options := explain.Options{Object: api.Ref(api.KindPod, r.id, ""), AllRemedies: true}
 	if pod != nil {
-		ref.Name, options.Name = pod.Name, pod.Name
+		ref.Name, options.Object.Name = pod.Name, pod.Name
 	}
 	switch r.target {
 	case "template":
-		ref.Resource, ref.Name, options.Kind, options.Name = "resourceclaimtemplate", "t", api.KindTemplate, "t"
+		ref.Resource, ref.Name, options.Object.Kind, options.Object.Name = "resourceclaimtemplate", "t", api.KindTemplate, "t"
 	case "podgroup":
-		ref.Resource, ref.Name, options.Kind, options.Name = "podgroup", "gang", api.KindPodGroup, "gang"
+		ref.Resource, ref.Name, options.Object.Kind, options.Object.Name = "podgroup", "gang", api.KindPodGroup, "gang"
 	case "workload":
-		ref.Name, options.Name = "w", "w"
-		options.Kind, ref.Resource = kindOfOwner(r.owner)
+		ref.Name, options.Object.Name = "w", "w"
+		options.Object.Kind, ref.Resource = kindOfOwner(r.owner)
 	}
 	flags := genericclioptions.NewConfigFlags(false)
 	flags.KubeConfig = &r.kubeconfig

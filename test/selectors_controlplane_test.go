@@ -176,7 +176,7 @@ func (c *cluster) createCorrected(t *testing.T, id, wrong, right string) {
 	slices.SortFunc(snap.Claims, func(a, b *resourceapi.ResourceClaim) int {
 		return cmp.Or(strings.Compare(a.Namespace, b.Namespace), strings.Compare(a.Name, b.Name))
 	})
-	asked, err := unhurried(t, &snap, explain.Options{Kind: api.KindClaim, Namespace: id, Name: "claim"})
+	asked, err := unhurried(t, &snap, explain.Options{Object: api.Ref(api.KindClaim, id, "claim")})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -114,7 +114,7 @@ func TestSteps(t *testing.T) {
 		}, "waits: n1-new-0 gpu-0"},
 		"two steps": {func() *cluster.Cluster { return removed(before, runs) }, "waits: nowhere"},
 		"a request less": {func() *cluster.Cluster {
-			less, err := whatif.Amend(snap, []api.Edit{whatif.NewEdit("ResourceClaim/ml/wants", "remove", "/spec/devices/requests/0", nil)})
+			less, err := whatif.Amend(snap, []api.Edit{whatif.NewEdit(api.Ref("ResourceClaim", "ml", "wants"), "remove", "/spec/devices/requests/0", nil)})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -135,7 +135,7 @@ func TestSteps(t *testing.T) {
 			}
 		})
 	}
-	if _, err := whatif.Amend(snap, []api.Edit{whatif.NewEdit("Pod/ml/nobody", "remove", "", nil)}); err == nil {
+	if _, err := whatif.Amend(snap, []api.Edit{whatif.NewEdit(api.Ref("Pod", "ml", "nobody"), "remove", "", nil)}); err == nil {
 		t.Error("an edit of a pod that does not exist is no error")
 	}
 }

@@ -9,23 +9,22 @@ import (
 	resourceapi "k8s.io/api/resource/v1"
 
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
-	"github.com/kubectl-dra/kubectl-dra/pkg/whatif"
 )
 
 // ClaimSpecPath returns the object and path of a field of a claim's spec: in the claim or,
 // if that does not exist yet, in its template.
-func ClaimSpecPath(claim *resourceapi.ResourceClaim, path string) (object, at string) {
+func ClaimSpecPath(claim *resourceapi.ResourceClaim, path string) (object api.ObjectRef, at string) {
 	if template, planned := IsPlanned(claim); planned && template != "" {
-		return whatif.Object(api.KindTemplate, claim.Namespace, template), "spec." + path
+		return api.Ref(api.KindTemplate, claim.Namespace, template), "spec." + path
 	}
-	return whatif.ClaimObject(claim), path
+	return api.RefTo(api.KindClaim, claim), path
 }
 
 // SliceObject names the ResourceSlice of the device.
-func SliceObject(d *Device) string { return whatif.Object("ResourceSlice", "", d.Slice.Name) }
+func SliceObject(d *Device) api.ObjectRef { return api.Ref("ResourceSlice", "", d.Slice.Name) }
 
 // PoolObject names a pool; in the API, it is only a field of its slices.
-func PoolObject(p *Pool) string { return whatif.Object("Pool", p.Driver, p.Name) }
+func PoolObject(p *Pool) api.ObjectRef { return api.Ref("Pool", "", p.Driver+"/"+p.Name) }
 
 // DevicePath returns the path of a field of a device in its slice.
 func DevicePath(d *Device, field string) string {
@@ -38,9 +37,9 @@ func CounterPath(use CounterUse) string {
 }
 
 // TaintSource returns the object with a taint, the slice or a rule, and the path.
-func TaintSource(facts *Cluster, d *Device, taint resourceapi.DeviceTaint) (holder, path string) {
+func TaintSource(facts *Cluster, d *Device, taint resourceapi.DeviceTaint) (holder api.ObjectRef, path string) {
 	if rule := facts.Taints.Rule(d, taint); rule != nil {
-		return whatif.Object("DeviceTaintRule", "", rule.Name), "spec.taint"
+		return api.Ref("DeviceTaintRule", "", rule.Name), "spec.taint"
 	}
 	return SliceObject(d), DevicePath(d, "taints")
 }

@@ -308,7 +308,7 @@ func (o *fitOptions) shapeIn(s *cluster.Cluster, from *cli.Source, given *manife
 		return nil, nil, err
 	}
 	if len(found.Claims) == 0 {
-		return nil, nil, &explain.TargetError{Target: found.Object, Message: target.Text(found.Object) + " has no claims that copies could be made of"}
+		return nil, nil, &explain.TargetError{Target: found.Object, Message: found.Object.Title() + " has no claims that copies could be made of"}
 	}
 	shape, snap := forecast.ShapeOf(s.Snapshot, found)
 	return shape, snap, nil
@@ -331,7 +331,7 @@ func (o *fitOptions) target(s *cluster.Cluster, from *cli.Source, given *manifes
 	if len(targets) > 1 {
 		list := make([]string, 0, len(targets))
 		for _, t := range targets {
-			list = append(list, strings.ToLower(t.Kind)+"/"+t.Name)
+			list = append(list, t.Object.Argument())
 		}
 		return explain.Options{}, cli.Usagef("Name one of them: "+english.Sample(list, 10), "find a target in the files: expected one, found %d", len(targets))
 	}

@@ -11,6 +11,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
@@ -34,7 +35,8 @@ type Domain struct {
 type Node struct {
 	Name, Clique, Status string
 	// Object and Path locate the record.
-	Object, Path string
+	Object api.ObjectRef
+	Path   string
 }
 
 // Ready reports whether the driver takes the node for ready.
@@ -71,7 +73,7 @@ func nodesOf(s *snapshot.Snapshot, domain *snapshot.ComputeDomain) (nodes []Node
 		add(Node{
 			// Before release 25.8 only the domain has a status, and its nodes wait for it.
 			Name: n.Name, Clique: n.CliqueID, Status: cmp.Or(n.Status, domain.Status.Status),
-			Object: fmt.Sprintf("%s/%s/%s", snapshot.KindComputeDomain, domain.Namespace, domain.Name), Path: fmt.Sprintf("status.nodes[name=%s].status", n.Name),
+			Object: api.RefTo(snapshot.KindComputeDomain, domain), Path: fmt.Sprintf("status.nodes[name=%s].status", n.Name),
 		})
 	}
 	for _, clique := range s.Cliques {
@@ -82,7 +84,7 @@ func nodesOf(s *snapshot.Snapshot, domain *snapshot.ComputeDomain) (nodes []Node
 			daemon := &clique.Daemons[i]
 			add(Node{
 				Name: daemon.NodeName, Clique: daemon.CliqueID, Status: daemon.Status,
-				Object: fmt.Sprintf("%s/%s/%s", snapshot.KindClique, clique.Namespace, clique.Name), Path: fmt.Sprintf("daemons[nodeName=%s].status", daemon.NodeName),
+				Object: api.RefTo(snapshot.KindClique, clique), Path: fmt.Sprintf("daemons[nodeName=%s].status", daemon.NodeName),
 			})
 		}
 	}

@@ -14,7 +14,6 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
 	"github.com/kubectl-dra/kubectl-dra/pkg/lifecycle"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
-	"github.com/kubectl-dra/kubectl-dra/pkg/whatif"
 )
 
 // Codes of checks that overlap with the check for pods that do not work: they group the
@@ -48,8 +47,8 @@ func findAway(_ context.Context, in *cluster) ([]api.Finding, error) {
 		f := api.Finding{Message: away.Reason, Evidence: away.Evidence, Remedy: &away.Steps[0]}
 		var claims []*resourceapi.ResourceClaim
 		for i := range pools {
-			if node := pools[i].Node; node != "" && !slices.Contains(f.Objects, nodeObject(node)) {
-				f.Objects = append(f.Objects, nodeObject(node))
+			if node := pools[i].Node; node != "" && !slices.Contains(f.Objects, api.Ref(api.KindNode, "", node)) {
+				f.Objects = append(f.Objects, api.Ref(api.KindNode, "", node))
 			}
 			claims = append(claims, pools[i].Claims...)
 		}
@@ -57,14 +56,14 @@ func findAway(_ context.Context, in *cluster) ([]api.Finding, error) {
 		for _, pod := range in.blocked() {
 			if (pod.Code == api.DeviceMissing || pod.Unregistered == pools[0].Driver) && in.has(pod.Namespace, pod.Name, claims) {
 				waiting++
-				f.Objects = append(f.Objects, whatif.Object(api.KindPod, pod.Namespace, pod.Name))
+				f.Objects = append(f.Objects, api.Ref(api.KindPod, pod.Namespace, pod.Name))
 			}
 		}
 		if waiting > 0 {
 			f.Message += "; " + english.Count(waiting, "pod") + english.Plural(waiting, " that is yet to start waits for it", " that are yet to start wait for it")
 		}
 		for _, claim := range claims {
-			if o := object(api.KindClaim, claim); !slices.Contains(f.Objects, o) {
+			if o := api.RefTo(api.KindClaim, claim); !slices.Contains(f.Objects, o) {
 				f.Objects = append(f.Objects, o)
 			}
 		}

@@ -78,7 +78,7 @@ func findOverflow(_ context.Context, in *cluster) ([]api.Finding, error) {
 	}
 	_, fixed := in.cluster.Fixed(behavior.CountsOverflow)
 	var found []api.Finding
-	add := func(o, path string, spec *resourceapi.ResourceClaimSpec) {
+	add := func(o api.ObjectRef, path string, spec *resourceapi.ResourceClaimSpec) {
 		sum := &big.Int{}
 		for _, r := range spec.Devices.Requests {
 			least := int64(math.MaxInt64)
@@ -94,18 +94,18 @@ func findOverflow(_ context.Context, in *cluster) ([]api.Finding, error) {
 			return
 		}
 		found = append(found, api.Finding{
-			Objects: []string{o}, Message: fmt.Sprintf("%s panics when it looks at %s: its requests ask for %s devices together", in.cluster.Scheduler(), o, sum),
+			Objects: []api.ObjectRef{o}, Message: fmt.Sprintf("%s panics when it looks at %s: its requests ask for %s devices together", in.cluster.Scheduler(), o, sum),
 			Evidence: []api.Evidence{{Object: o, Path: path + ".devices.requests", Found: sum.String(), Required: fmt.Sprintf("at most %d", resourceapi.AllocationResultsMaxSize)}},
 			Remedy:   &api.NextStep{Actor: api.ActorAdmin, Text: fmt.Sprintf("delete %s, and update the control plane to %s or newer (kubernetes/kubernetes#141323)", o, fixed)},
 		})
 	}
 	for _, claim := range in.cluster.Snapshot.Claims {
 		if claim.Status.Allocation == nil {
-			add(object(api.KindClaim, claim), "spec", &claim.Spec)
+			add(api.RefTo(api.KindClaim, claim), "spec", &claim.Spec)
 		}
 	}
 	for _, template := range in.cluster.Snapshot.Templates {
-		add(object(api.KindTemplate, template), "spec.spec", &template.Spec.Spec)
+		add(api.RefTo(api.KindTemplate, template), "spec.spec", &template.Spec.Spec)
 	}
 	return found, nil
 }
@@ -146,9 +146,9 @@ func findMiscounted(_ context.Context, in *cluster) ([]api.Finding, error) {
 			Message: fmt.Sprintf("%s counts partitions wrongly: %s", in.cluster.Scheduler(), bug.Text()),
 			Remedy:  &api.NextStep{Actor: api.ActorAdmin, Text: fmt.Sprintf("update kube-scheduler to %s or newer (kubernetes/kubernetes#%d)", fixed, upstream)},
 		}
-		seen := sets.New[string]()
+		seen := sets.New[api.ObjectRef]()
 		for _, d := range triggers[bug] {
-			o := object(kindSlice, d.Slice)
+			o := api.RefTo(kindSlice, d.Slice)
 			if !seen.Has(o) {
 				seen.Insert(o)
 				f.Objects = append(f.Objects, o)
@@ -207,7 +207,7 @@ func findPoolErrors(_ context.Context, in *cluster) ([]api.Finding, error) {
 // devices of a class; none if there are none.
 func aboutAll(in *cluster, message, advice string) []api.Finding {
 	f := api.Finding{Message: message, Remedy: &api.NextStep{Actor: api.ActorAdmin, Text: advice}}
-	add := func(o, path string, spec *resourceapi.ResourceClaimSpec) {
+	add := func(o api.ObjectRef, path string, spec *resourceapi.ResourceClaimSpec) {
 		for i, r := range spec.Devices.Requests {
 			if r.Exactly != nil && r.Exactly.AllocationMode == resourceapi.DeviceAllocationModeAll {
 				f.Objects = append(f.Objects, o)
@@ -218,11 +218,11 @@ func aboutAll(in *cluster, message, advice string) []api.Finding {
 	}
 	for _, claim := range in.cluster.Snapshot.Claims {
 		if claim.Status.Allocation == nil {
-			add(object(api.KindClaim, claim), "spec", &claim.Spec)
+			add(api.RefTo(api.KindClaim, claim), "spec", &claim.Spec)
 		}
 	}
 	for _, template := range in.cluster.Snapshot.Templates {
-		add(object(api.KindTemplate, template), "spec.spec", &template.Spec.Spec)
+		add(api.RefTo(api.KindTemplate, template), "spec.spec", &template.Spec.Spec)
 	}
 	if len(f.Objects) == 0 {
 		return nil
@@ -235,9 +235,9 @@ func findMixedClaims(_ context.Context, in *cluster) ([]api.Finding, error) {
 	if pod := in.cluster.Proof(behavior.MixedClaimsFailScore); pod != nil {
 		return []api.Finding{{
 			Severity: api.SeverityError,
-			Objects:  []string{object(api.KindPod, pod)},
+			Objects:  []api.ObjectRef{api.RefTo(api.KindPod, pod)},
 			Message:  fmt.Sprintf("kube-scheduler fails for pods that have claims with devices and claims without: its message about pod %s/%s proves it", pod.Namespace, pod.Name),
-			Evidence: []api.Evidence{{Object: object(api.KindPod, pod), Path: "status.conditions[type=PodScheduled]", Found: lifecycle.SchedulerMessage(in.cluster.Snapshot, pod).Text}},
+			Evidence: []api.Evidence{{Object: api.RefTo(api.KindPod, pod), Path: "status.conditions[type=PodScheduled]", Found: lifecycle.SchedulerMessage(in.cluster.Snapshot, pod).Text}},
 			Remedy:   remedy,
 		}}, nil
 	}
@@ -246,7 +246,7 @@ func findMixedClaims(_ context.Context, in *cluster) ([]api.Finding, error) {
 	}
 	return []api.Finding{{
 		Message:  fmt.Sprintf("kube-scheduler %s fails for pods that have claims with devices and claims without", in.cluster.Snapshot.BinaryVersion()),
-		Evidence: []api.Evidence{{Object: "API server", Path: "gitVersion", Found: in.cluster.Snapshot.BinaryVersion(), Required: "1.35.6, 1.36.2 or newer"}},
+		Evidence: []api.Evidence{{Object: api.ObjectRef{Kind: api.KindAPIServer}, Path: "gitVersion", Found: in.cluster.Snapshot.BinaryVersion(), Required: "1.35.6, 1.36.2 or newer"}},
 		Remedy:   remedy,
 	}}, nil
 }
@@ -266,12 +266,12 @@ func findUnpreparedClaims(_ context.Context, in *cluster) ([]api.Finding, error)
 			if used.Claim == nil || !in.cluster.Claims.Reserved(used.Claim, pod) || len(used.Claim.Status.ReservedFor) < 2 {
 				continue
 			}
-			claim := object(api.KindClaim, used.Claim)
+			claim := api.RefTo(api.KindClaim, used.Claim)
 			found = append(found, api.Finding{
-				Objects: []string{object(api.KindPod, pod)},
+				Objects: []api.ObjectRef{api.RefTo(api.KindPod, pod)},
 				Message: fmt.Sprintf("pod %s shares claim %s with other pods: kubelet %s on node %s does not prepare its other claims", english.QualifiedName(pod), used.Claim.Name, release, node.Name),
 				Evidence: []api.Evidence{
-					{Object: object(api.KindNode, node), Path: "status.nodeInfo.kubeletVersion", Found: release, Required: "1.34.4, 1.35.1 or newer"},
+					{Object: api.RefTo(api.KindNode, node), Path: "status.nodeInfo.kubeletVersion", Found: release, Required: "1.34.4, 1.35.1 or newer"},
 					{Object: claim, Path: "status.reservedFor", Found: english.Count(len(used.Claim.Status.ReservedFor), "pod")},
 				},
 				Remedy: &api.NextStep{Actor: api.ActorAdmin, Text: "update the kubelet of node " + node.Name + " (kubernetes/kubernetes#135901)"},

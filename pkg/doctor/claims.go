@@ -17,7 +17,6 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/lifecycle"
 	"github.com/kubectl-dra/kubectl-dra/pkg/shell"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
-	"github.com/kubectl-dra/kubectl-dra/pkg/whatif"
 )
 
 // idle is how long a claim may have devices without a consumer.
@@ -111,8 +110,8 @@ func claimCheck(flag api.FlagName, path, advice string, deletes ...string) func(
 			case flag == api.FlagStaleReservation && lifecycle.JustStale(in.cluster.Snapshot, in.cluster.Snapshot.Claim(claim.Namespace, claim.Name)):
 				continue
 			}
-			o := whatif.Object(api.KindClaim, claim.Namespace, claim.Name)
-			finding := api.Finding{Objects: []string{o}, Remedy: &api.NextStep{Actor: api.ActorAdmin, Text: advice}}
+			o := api.Ref(api.KindClaim, claim.Namespace, claim.Name)
+			finding := api.Finding{Objects: []api.ObjectRef{o}, Remedy: &api.NextStep{Actor: api.ActorAdmin, Text: advice}}
 			if len(deletes) > 0 {
 				finding.Remedy.Commands = []string{"kubectl delete " + shell.KubectlObjects("resourceclaim", claim.Namespace, claim.Name)}
 			}
@@ -139,7 +138,7 @@ func heldFor(snap *snapshot.Snapshot, claim *api.Claim, long time.Duration) bool
 }
 
 // said makes a finding of lifecycle's finding about a claim, in the words of why.
-func said(of *lifecycle.Finding, step *api.NextStep, objects ...string) api.Finding {
+func said(of *lifecycle.Finding, step *api.NextStep, objects ...api.ObjectRef) api.Finding {
 	if step == nil {
 		step = firstStep(of.Steps)
 	}
@@ -175,7 +174,7 @@ func findHeld(_ context.Context, in *cluster) ([]api.Finding, error) {
 		}
 		held := lifecycle.DeletingClaim(in.cluster.Snapshot, claim)
 		held.Reason = "namespace " + claim.Namespace + ": " + held.Reason
-		found = append(found, said(&held, nil, object(api.KindClaim, claim)))
+		found = append(found, said(&held, nil, api.RefTo(api.KindClaim, claim)))
 	}
 	return found, nil
 }
@@ -189,7 +188,7 @@ func findGone(_ context.Context, in *cluster) ([]api.Finding, error) {
 		}
 		step := lifecycle.PluginStep(in.cluster.Snapshot, claim.Status.Allocation.Devices.Results[0].Driver, nodesOf(claim)...)
 		step.Text += ": " + gone.Steps[0].Text + "; a pod that runs may still work with it"
-		f := said(gone, &step, object(api.KindClaim, claim))
+		f := said(gone, &step, api.RefTo(api.KindClaim, claim))
 		f.Message = "namespace " + claim.Namespace + ": " + f.Message
 		found = append(found, f)
 	}
@@ -207,13 +206,13 @@ func nodesOf(claim *resourceapi.ResourceClaim) []string {
 // capacity.
 func findTwice(ctx context.Context, in *cluster) ([]api.Finding, error) {
 	var found []api.Finding
-	told := map[string]bool{}
+	told := map[api.ObjectRef]bool{}
 	eachResult(in, func(claim *resourceapi.ResourceClaim, result *resourceapi.DeviceRequestAllocationResult) {
 		twice := lifecycle.Doubled(in.cluster, claim, result)
 		if twice == nil {
 			return
 		}
-		o := object(api.KindClaim, claim)
+		o := api.RefTo(api.KindClaim, claim)
 		told[o] = true
 		if at := slices.IndexFunc(found, func(f api.Finding) bool { return f.Message == twice.Reason }); at >= 0 {
 			found[at].Objects = append(found[at].Objects, o)
@@ -238,7 +237,7 @@ func findUnhealthy(_ context.Context, in *cluster) ([]api.Finding, error) {
 		}
 		for _, sick := range lifecycle.Unhealthy(in.cluster, pod, in.cluster.Claims.OfPod(pod)) {
 			sick.Reason = "pod " + english.QualifiedName(pod) + ": " + sick.Reason
-			found = append(found, said(&sick, nil, object(api.KindPod, pod)))
+			found = append(found, said(&sick, nil, api.RefTo(api.KindPod, pod)))
 		}
 	}
 	return found, nil
@@ -247,17 +246,16 @@ func findUnhealthy(_ context.Context, in *cluster) ([]api.Finding, error) {
 // findConditions reports the conditions that drivers set on devices of claims. A device that is
 // not ready is an Error.
 func findConditions(ctx context.Context, in *cluster) ([]api.Finding, error) {
-	notReady, drivers := map[string]bool{}, map[string]string{}
+	notReady, drivers := map[api.ObjectRef]bool{}, map[api.ObjectRef]string{}
 	eachResult(in, func(claim *resourceapi.ResourceClaim, result *resourceapi.DeviceRequestAllocationResult) {
-		o := object(api.KindClaim, claim)
+		o := api.RefTo(api.KindClaim, claim)
 		drivers[o] = result.Driver
 		notReady[o] = notReady[o] || lifecycle.DeviceNotReady(claim, result) != nil
 	})
 	found, err := claimCheck(api.FlagDeviceCondition, "status.devices", "read the log of the driver")(ctx, in)
 	for i := range found {
 		o := found[i].Objects[0]
-		_, namespace, name := whatif.ParseObject(o)
-		step := lifecycle.PluginStep(in.cluster.Snapshot, drivers[o], nodesOf(in.cluster.Snapshot.Claim(namespace, name))...)
+		step := lifecycle.PluginStep(in.cluster.Snapshot, drivers[o], nodesOf(in.cluster.Snapshot.Claim(o.Namespace, o.Name))...)
 		found[i].Remedy = &step
 		if notReady[o] {
 			found[i].Severity = api.SeverityError

@@ -73,7 +73,7 @@ func classCheck(find func(*cluster, *api.Class) *api.Finding) func(context.Conte
 		var found []api.Finding
 		for i := range classes {
 			if f := find(in, &classes[i]); f != nil {
-				f.Objects = []string{kindClass + "/" + classes[i].Name}
+				f.Objects = []api.ObjectRef{api.Ref(kindClass, "", classes[i].Name)}
 				found = append(found, *f)
 			}
 		}
@@ -106,7 +106,7 @@ func selectsNothing(in *cluster, class *api.Class) *api.Finding {
 		}
 	}
 	for i, expression := range class.Selectors {
-		f.Evidence = append(f.Evidence, api.Evidence{Object: kindClass + "/" + class.Name, Path: fmt.Sprintf("spec.selectors[%d].cel.expression", i), Found: expression, Required: "true for a device"})
+		f.Evidence = append(f.Evidence, api.Evidence{Object: api.Ref(kindClass, "", class.Name), Path: fmt.Sprintf("spec.selectors[%d].cel.expression", i), Found: expression, Required: "true for a device"})
 	}
 	f.Remedy = &api.NextStep{Actor: api.ActorAdmin, Text: "compare the selectors with the devices", Commands: []string{"kubectl dra devices -o wide"}}
 	if len(silent) > 0 {
@@ -133,8 +133,8 @@ func findFailingSelectors(ctx context.Context, in *cluster) ([]api.Finding, erro
 		if len(class.Failures) == 0 {
 			continue
 		}
-		o := kindClass + "/" + class.Name
-		f := api.Finding{Objects: []string{o}}
+		o := api.Ref(kindClass, "", class.Name)
+		f := api.Finding{Objects: []api.ObjectRef{o}}
 		for _, failure := range class.Failures {
 			f.Evidence = append(f.Evidence, api.Evidence{Object: o, Path: "spec.selectors", Found: failure.Error + " on " + failure.Devices[0], Count: failure.Count})
 		}
@@ -209,7 +209,7 @@ func besidePlugin(_ *cluster, class *api.Class) *api.Finding {
 	}
 	f := &api.Finding{Message: fmt.Sprintf("a device plugin offers the extended resource of class %s on %s: the scheduler uses the device plugin alone there", class.Name, english.Count(len(class.PluginNodes), "node"))}
 	for _, node := range class.PluginNodes {
-		f.Evidence = append(f.Evidence, api.Evidence{Object: nodeObject(node), Path: "status.allocatable", Found: class.ExtendedResource})
+		f.Evidence = append(f.Evidence, api.Evidence{Object: api.Ref(api.KindNode, "", node), Path: "status.allocatable", Found: class.ExtendedResource})
 	}
 	f.Remedy = &api.NextStep{Actor: api.ActorAdmin, Text: "run either the device plugin or the DRA driver on these nodes"}
 	return f
@@ -240,8 +240,8 @@ func findSharedResourceNames(_ context.Context, in *cluster) ([]api.Finding, err
 			f.Message += ": the scheduler uses " + used.Name + " alone"
 		}
 		for _, class := range classes {
-			f.Objects = append(f.Objects, kindClass+"/"+class)
-			f.Evidence = append(f.Evidence, api.Evidence{Object: kindClass + "/" + class, Path: "spec.extendedResourceName", Found: name})
+			f.Objects = append(f.Objects, api.Ref(kindClass, "", class))
+			f.Evidence = append(f.Evidence, api.Evidence{Object: api.Ref(kindClass, "", class), Path: "spec.extendedResourceName", Found: name})
 		}
 		found = append(found, f)
 	}
@@ -275,7 +275,7 @@ func findUnclassedDrivers(ctx context.Context, in *cluster) ([]api.Finding, erro
 	var found []api.Finding
 	for _, driver := range drivers {
 		found = append(found, api.Finding{
-			Objects: []string{"Driver/" + driver},
+			Objects: []api.ObjectRef{api.Ref("Driver", "", driver)},
 			Message: fmt.Sprintf("no class selects any of the %s of driver %s", english.Count(devices[driver], "device"), driver),
 			Remedy:  &api.NextStep{Actor: api.ActorAdmin, Text: fmt.Sprintf("create a DeviceClass with the selector device.driver == %q", driver)},
 		})

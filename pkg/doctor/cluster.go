@@ -6,15 +6,11 @@ package doctor
 import (
 	"context"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	facts "github.com/kubectl-dra/kubectl-dra/pkg/cluster"
-	"github.com/kubectl-dra/kubectl-dra/pkg/english"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain"
 	"github.com/kubectl-dra/kubectl-dra/pkg/inventory"
 	"github.com/kubectl-dra/kubectl-dra/pkg/lifecycle"
-	"github.com/kubectl-dra/kubectl-dra/pkg/whatif"
 )
 
 // maxObjects limits how many objects, and how many pieces of evidence, a finding names.
@@ -71,14 +67,3 @@ const (
 	// kindPool is no kind of the API: pools are named by driver and pool.
 	kindPool = "Pool"
 )
-
-// object returns the name of an object in evidence.
-func object(kind string, o metav1.Object) string {
-	if o.GetNamespace() == "" {
-		return kind + "/" + o.GetName()
-	}
-	return kind + "/" + english.QualifiedName(o)
-}
-
-// nodeObject returns the name of a node in evidence.
-func nodeObject(name string) string { return whatif.Object(api.KindNode, "", name) }

@@ -108,9 +108,9 @@ func findComponentSkew(_ context.Context, in *cluster) ([]api.Finding, error) {
 			how = "more than one minor release older than"
 		}
 		found = append(found, api.Finding{
-			Objects:  []string{object(api.KindPod, pod)},
+			Objects:  []api.ObjectRef{api.RefTo(api.KindPod, pod)},
 			Message:  fmt.Sprintf("%s %s is %s the API server (%s)", component.Name, component.Version, how, in.cluster.Snapshot.BinaryVersion()),
-			Evidence: []api.Evidence{{Object: object(api.KindPod, pod), Path: "spec.containers[*].image", Found: component.Version, Required: fmt.Sprintf("1.%d or 1.%d", server-1, server)}},
+			Evidence: []api.Evidence{{Object: api.RefTo(api.KindPod, pod), Path: "spec.containers[*].image", Found: component.Version, Required: fmt.Sprintf("1.%d or 1.%d", server-1, server)}},
 			Remedy:   &api.NextStep{Actor: api.ActorAdmin, Text: fmt.Sprintf("run %s of 1.%d or 1.%d", component.Name, server-1, server)},
 		})
 	})
@@ -149,7 +149,7 @@ func findDifferingGates(_ context.Context, in *cluster) ([]api.Finding, error) {
 	in.components(func(pod *corev1.Pod, component snapshot.Component) {
 		for gate, feature := range readBy(component.Name) {
 			if enabled, source, known := gateOf(&component, gate); known {
-				d.compare(component.Name, gate, feature, enabled, api.Evidence{Object: object(api.KindPod, pod), Path: "--feature-gates", Found: source})
+				d.compare(component.Name, gate, feature, enabled, api.Evidence{Object: api.RefTo(api.KindPod, pod), Path: "--feature-gates", Found: source})
 			}
 		}
 	})
@@ -165,7 +165,7 @@ func findDifferingGates(_ context.Context, in *cluster) ([]api.Finding, error) {
 			if !known {
 				source = "not known to its release"
 			}
-			d.compare(componentKubelet, gate, feature, enabled, api.Evidence{Object: nodeObject(kubelet.Node), Path: "metrics of the kubelet", Found: source})
+			d.compare(componentKubelet, gate, feature, enabled, api.Evidence{Object: api.Ref(api.KindNode, "", kubelet.Node), Path: "metrics of the kubelet", Found: source})
 		}
 	}
 	found := d.findings()

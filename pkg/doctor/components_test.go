@@ -100,7 +100,7 @@ func TestKubelets(t *testing.T) {
 			t.Errorf("%q does not say %q", found[i].Message, says)
 		}
 	}
-	if !slices.Equal(found[0].Objects, []string{"Node/n1"}) || found[2].Severity != api.SeverityUnknown {
+	if !slices.Equal(found[0].Objects, []api.ObjectRef{api.Ref(api.KindNode, "", "n1")}) || found[2].Severity != api.SeverityUnknown {
 		t.Errorf("found %+v", found)
 	}
 }

@@ -19,7 +19,6 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/inventory"
 	"github.com/kubectl-dra/kubectl-dra/pkg/lifecycle"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
-	"github.com/kubectl-dra/kubectl-dra/pkg/whatif"
 )
 
 // Diagnose makes the checks. The allocator has to be for the snapshot. An error means that
@@ -83,28 +82,18 @@ func (in *cluster) diagnose(ctx context.Context) (*api.Diagnosis, error) {
 // concerns reports whether a finding matters in the namespace: its object is in the
 // namespace, has no namespace, or belongs to a component that serves all.
 func (o *Options) concerns(f *api.Finding) bool {
-	if o.Namespace == "" || slices.ContainsFunc(servingAll(), func(group string) bool { return strings.HasPrefix(f.Code, "DRA"+group) }) {
-		return true
-	}
-	elsewhere := false
-	for _, object := range f.Objects {
-		kind, namespace, _ := whatif.ParseObject(object)
-		if namespace == o.Namespace {
-			return true
-		}
-		elsewhere = elsewhere || namespace != "" && kind != kindPool
-	}
-	return !elsewhere
+	return o.Namespace == "" || inventory.Concerns(f, o.Namespace) ||
+		slices.ContainsFunc(servingAll(), func(group string) bool { return strings.HasPrefix(f.Code, "DRA"+group) })
 }
 
 // ignores has, by object, the codes in its annotation.
-type ignores map[string][]string
+type ignores map[api.ObjectRef][]string
 
 func ignoring(snap *snapshot.Snapshot) ignores {
 	found := ignores{}
 	add := func(kind string, o metav1.Object) {
 		if codes := checks.Ignored(o.GetAnnotations()[checks.IgnoreAnnotation]); len(codes) > 0 {
-			found[object(kind, o)] = append(found[object(kind, o)], codes...)
+			found[api.RefTo(kind, o)] = append(found[api.RefTo(kind, o)], codes...)
 		}
 	}
 	for _, o := range snap.Nodes {
@@ -139,5 +128,5 @@ func ignoring(snap *snapshot.Snapshot) ignores {
 
 // all reports whether all objects of a finding ignore its code.
 func (i ignores) all(f api.Finding) bool {
-	return len(f.Objects) > 0 && !slices.ContainsFunc(f.Objects, func(o string) bool { return !slices.Contains(i[o], f.Code) })
+	return len(f.Objects) > 0 && !slices.ContainsFunc(f.Objects, func(o api.ObjectRef) bool { return !slices.Contains(i[o], f.Code) })
 }

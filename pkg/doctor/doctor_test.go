@@ -510,7 +510,9 @@ func TestNamespace(t *testing.T) {
 		for _, f := range found.Findings {
 			text := f.Code
 			if f.Code == codeFails {
-				text += " " + strings.Join(f.Objects, " ")
+				for _, object := range f.Objects {
+					text += " " + object.String()
+				}
 			}
 			got = append(got, text)
 		}

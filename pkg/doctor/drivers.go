@@ -19,7 +19,6 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/lifecycle"
 	"github.com/kubectl-dra/kubectl-dra/pkg/shell"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
-	"github.com/kubectl-dra/kubectl-dra/pkg/whatif"
 )
 
 func driverChecks() []Check {
@@ -134,9 +133,9 @@ func findIdleDaemonSets(_ context.Context, in *cluster) ([]api.Finding, error) {
 			continue
 		}
 		found = append(found, api.Finding{
-			Objects:  []string{object(w.Kind, w)},
+			Objects:  []api.ObjectRef{w.Ref()},
 			Message:  fmt.Sprintf("DaemonSet %s runs on no node: its node selector or affinity matches none", english.QualifiedName(w)),
-			Evidence: []api.Evidence{{Object: object(w.Kind, w), Path: "status.desiredNumberScheduled", Found: "0", Required: "the nodes with the hardware"}},
+			Evidence: []api.Evidence{{Object: w.Ref(), Path: "status.desiredNumberScheduled", Found: "0", Required: "the nodes with the hardware"}},
 			Remedy: &api.NextStep{
 				Actor: api.ActorAdmin, Text: "compare its nodeSelector and affinity with the labels of the nodes",
 				Commands: []string{"kubectl get " + shell.KubectlObjects("daemonset", w.Namespace, w.Name) + " -o jsonpath='{.spec.template.spec.nodeSelector}{.spec.template.spec.affinity}'"},
@@ -154,9 +153,9 @@ func findMissingDaemonPods(_ context.Context, in *cluster) ([]api.Finding, error
 			continue
 		}
 		f := api.Finding{
-			Objects:  []string{object(w.Kind, w)},
+			Objects:  []api.ObjectRef{w.Ref()},
 			Message:  fmt.Sprintf("DaemonSet %s has %d of %s: %d not created", english.QualifiedName(w), pods, english.Count(int(w.Daemon.Desired), "pod"), int(w.Daemon.Desired)-pods),
-			Evidence: []api.Evidence{{Object: object(w.Kind, w), Path: "status.desiredNumberScheduled", Found: english.Count(pods, "pod"), Required: fmt.Sprint(w.Daemon.Desired)}},
+			Evidence: []api.Evidence{{Object: w.Ref(), Path: "status.desiredNumberScheduled", Found: english.Count(pods, "pod"), Required: fmt.Sprint(w.Daemon.Desired)}},
 			Remedy: &api.NextStep{
 				Actor: api.ActorAdmin, Text: "read the events of the DaemonSet: they say what refuses the pods",
 				Commands: []string{"kubectl describe " + shell.KubectlObjects("daemonset", w.Namespace, w.Name)},
@@ -171,7 +170,7 @@ func findMissingDaemonPods(_ context.Context, in *cluster) ([]api.Finding, error
 		for _, pod := range in.blocked() {
 			if pod.Unregistered != "" && in.lacksPlugin(pod.Unregistered, pod.Node, w) {
 				waiting++
-				f.Objects = append(f.Objects, whatif.Object(api.KindPod, pod.Namespace, pod.Name))
+				f.Objects = append(f.Objects, api.Ref(api.KindPod, pod.Namespace, pod.Name))
 			}
 		}
 		if waiting > 0 {
@@ -212,7 +211,7 @@ func findFailingDaemonPods(_ context.Context, in *cluster) ([]api.Finding, error
 				groups = append(groups, &group{trouble: trouble})
 			}
 			g := groups[at]
-			g.pods, g.Objects, g.Evidence = append(g.pods, pod), append(g.Objects, object(api.KindPod, pod)), append(g.Evidence, evidence)
+			g.pods, g.Objects, g.Evidence = append(g.pods, pod), append(g.Objects, api.RefTo(api.KindPod, pod)), append(g.Evidence, evidence)
 			if fact := lifecycle.LastWarning(in.cluster.Snapshot, api.KindPod, pod); fact != nil {
 				g.Evidence = append(g.Evidence, *fact)
 			}
@@ -231,7 +230,7 @@ func findFailingDaemonPods(_ context.Context, in *cluster) ([]api.Finding, error
 			for _, pod := range in.blocked() {
 				if in.waitsForPlugin(&pod, w) && slices.ContainsFunc(g.pods, func(p *corev1.Pod) bool { return lifecycle.DaemonNode(p) == pod.Node }) {
 					waiting++
-					g.Objects = append(g.Objects, whatif.Object(api.KindPod, pod.Namespace, pod.Name))
+					g.Objects = append(g.Objects, api.Ref(api.KindPod, pod.Namespace, pod.Name))
 				}
 			}
 			if waiting > 0 {
@@ -309,9 +308,9 @@ func findSilentDrivers(_ context.Context, in *cluster) ([]api.Finding, error) {
 				continue
 			}
 			found = append(found, api.Finding{
-				Objects:  []string{nodeObject(node), object(api.KindPod, pod)},
+				Objects:  []api.ObjectRef{api.Ref(api.KindNode, "", node), api.RefTo(api.KindPod, pod)},
 				Message:  fmt.Sprintf("driver %s runs on node %s and publishes nothing for it", p.driver, node),
-				Evidence: []api.Evidence{{Object: kindSlice, Path: "spec.nodeName", Found: "no slice of driver " + p.driver, Required: node}},
+				Evidence: []api.Evidence{{Object: api.Ref(kindSlice, "", ""), Path: "spec.nodeName", Found: "no slice of driver " + p.driver, Required: node}},
 				Remedy:   searchLog(pod),
 			})
 		}
@@ -337,7 +336,7 @@ func silentEverywhere(in *cluster, w *snapshot.Workload, driver string) *api.Fin
 	f := &api.Finding{}
 	for _, pod := range lifecycle.Pods(in.cluster.Snapshot, w) {
 		if lifecycle.Ready(pod) {
-			f.Objects = append(f.Objects, object(api.KindPod, pod))
+			f.Objects = append(f.Objects, api.RefTo(api.KindPod, pod))
 			f.Remedy = cmp.Or(f.Remedy, searchLog(pod))
 		}
 	}
@@ -345,7 +344,7 @@ func silentEverywhere(in *cluster, w *snapshot.Workload, driver string) *api.Fin
 		return nil
 	}
 	f.Message = fmt.Sprintf("driver %s runs on %s and publishes nothing", driver, english.Count(len(f.Objects), "node"))
-	f.Evidence = []api.Evidence{{Object: kindSlice, Path: "spec.driver", Found: "no slice of driver " + driver, Required: driver}}
+	f.Evidence = []api.Evidence{{Object: api.Ref(kindSlice, "", ""), Path: "spec.driver", Found: "no slice of driver " + driver, Required: driver}}
 	return f
 }
 
@@ -376,14 +375,14 @@ func findUnregistered(_ context.Context, in *cluster) ([]api.Finding, error) {
 			f = &api.Finding{Remedy: &step}
 			byPlace[at], places = f, append(places, at)
 		}
-		f.Objects = append(f.Objects, whatif.Object(api.KindPod, pod.Namespace, pod.Name))
+		f.Objects = append(f.Objects, api.Ref(api.KindPod, pod.Namespace, pod.Name))
 		f.Evidence = append(f.Evidence, *pod.Proof)
 	}
 	var found []api.Finding
 	for _, at := range places {
 		f := byPlace[at]
 		f.Message = fmt.Sprintf("driver %s is not registered with the kubelet of node %s: %s", at.driver, at.node, plural(len(f.Objects), "pod waits", "pods wait"))
-		f.Objects = append([]string{nodeObject(at.node)}, f.Objects...)
+		f.Objects = append([]api.ObjectRef{api.Ref(api.KindNode, "", at.node)}, f.Objects...)
 		found = append(found, *f)
 	}
 	return found, nil
@@ -420,9 +419,9 @@ func findAbandonedSlices(_ context.Context, in *cluster) ([]api.Finding, error) 
 			continue
 		}
 		f := api.Finding{
-			Objects:  []string{object(kindSlice, slice)},
+			Objects:  []api.ObjectRef{api.RefTo(kindSlice, slice)},
 			Message:  fmt.Sprintf("slice %s of driver %s is for node %s, where %s has no pod", slice.Name, slice.Spec.Driver, node, english.JoinAnd(r.sets)),
-			Evidence: []api.Evidence{{Object: object(kindSlice, slice), Path: "spec.nodeName", Found: node, Required: "a node with a pod of the driver"}},
+			Evidence: []api.Evidence{{Object: api.RefTo(kindSlice, slice), Path: "spec.nodeName", Found: node, Required: "a node with a pod of the driver"}},
 			Remedy:   &api.NextStep{Actor: api.ActorAdmin, Text: "make the driver's DaemonSet run a pod on node " + node + ", or delete the slice if the hardware is gone"},
 		}
 		if !r.named {

@@ -53,7 +53,7 @@ func findStoppedNodes(_ context.Context, in *cluster) ([]api.Finding, error) {
 			continue
 		}
 		trouble.Reason += fmt.Sprintf("; it has %s, and %s %s allocated there", english.Count(devices[node.Name], "device"), english.Count(claims[node.Name], "claim"), english.Plural(claims[node.Name], "is", "are"))
-		f := said(trouble, nil, object(api.KindNode, node))
+		f := said(trouble, nil, api.RefTo(api.KindNode, node))
 		f.Remedy.Commands = []string{"kubectl describe " + shell.KubectlObjects("node", "", node.Name)}
 		found = append(found, f)
 	}
@@ -73,11 +73,11 @@ func findNodeProblems(_ context.Context, in *cluster) ([]api.Finding, error) {
 				}
 				f := api.Finding{
 					Message:  fmt.Sprintf("node %s, %s: %s", name, check.Name, check.Message),
-					Evidence: []api.Evidence{{Object: nodeObject(name), Path: check.Path, Found: cmp.Or(check.Found, check.Message), Required: check.Required}},
+					Evidence: []api.Evidence{{Object: api.Ref(api.KindNode, "", name), Path: check.Path, Found: cmp.Or(check.Found, check.Message), Required: check.Required}},
 					Remedy:   &api.NextStep{Actor: api.ActorAdmin, Text: "this shows all of the part of the node", Commands: []string{probeCommand(section.Name)}},
 				}
 				if report.Node != "" {
-					f.Objects = []string{nodeObject(report.Node)}
+					f.Objects = []api.ObjectRef{api.Ref(api.KindNode, "", report.Node)}
 				}
 				found = append(found, f)
 			}

@@ -43,7 +43,7 @@ func findPluginHardware(_ context.Context, in *cluster) ([]api.Finding, error) {
 			if !published[driver][node.Name] {
 				continue
 			}
-			o, before := object(api.KindNode, node), len(f.Evidence)
+			o, before := api.RefTo(api.KindNode, node), len(f.Evidence)
 			for _, name := range slices.Sorted(maps.Keys(node.Status.Allocatable)) {
 				quantity := node.Status.Allocatable[name]
 				if quantity.IsZero() || served[name] || !sameHardware(driver, string(name)) {

@@ -42,7 +42,9 @@ func TestPluginHardware(t *testing.T) {
 		snap := tc.Cluster(append(healthy(), tc.Nodes("n3"), test.more)...)
 		var got []string
 		for _, f := range diagnose(t, snap, Options{Choice: checks.Choice{Only: []string{"DRA1213"}}}).Findings {
-			got = append(got, f.Objects...)
+			for _, object := range f.Objects {
+				got = append(got, object.String())
+			}
 		}
 		if !slices.Equal(got, test.want) {
 			t.Errorf("%s: found %v, want %v", name, got, test.want)

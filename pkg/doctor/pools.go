@@ -114,14 +114,14 @@ func poolCheck(find func(*cluster, *facts.Pool) *api.Finding) func(context.Conte
 func aboutPool(pool *facts.Pool, message string, evidence ...api.Evidence) *api.Finding {
 	f := &api.Finding{Message: fmt.Sprintf("pool %s of driver %s %s", pool.Name, pool.Driver, message), Evidence: evidence}
 	for _, slice := range pool.Slices {
-		f.Objects = append(f.Objects, object(kindSlice, slice))
+		f.Objects = append(f.Objects, api.RefTo(kindSlice, slice))
 	}
 	return f
 }
 
 func declared(pool *facts.Pool) api.Evidence {
 	return api.Evidence{
-		Object: object(kindSlice, pool.Slices[0]), Path: "spec.pool.resourceSliceCount",
+		Object: api.RefTo(kindSlice, pool.Slices[0]), Path: "spec.pool.resourceSliceCount",
 		Found: fmt.Sprintf("%s of generation %d", english.Count(len(pool.Slices), "slice"), pool.Generation), Required: fmt.Sprint(pool.Expected),
 	}
 }
@@ -164,9 +164,9 @@ func leftOver(in *cluster, pool *facts.Pool) *api.Finding {
 	f := &api.Finding{Message: fmt.Sprintf("pool %s of driver %s still has %s of an earlier generation than %d",
 		pool.Name, pool.Driver, english.Count(len(pool.Obsolete), "slice"), pool.Generation)}
 	for _, slice := range pool.Obsolete {
-		f.Objects = append(f.Objects, object(kindSlice, slice))
+		f.Objects = append(f.Objects, api.RefTo(kindSlice, slice))
 		f.Evidence = append(f.Evidence, api.Evidence{
-			Object: object(kindSlice, slice), Path: "spec.pool.generation", Found: fmt.Sprint(slice.Spec.Pool.Generation), Required: fmt.Sprint(pool.Generation),
+			Object: api.RefTo(kindSlice, slice), Path: "spec.pool.generation", Found: fmt.Sprint(slice.Spec.Pool.Generation), Required: fmt.Sprint(pool.Generation),
 		})
 	}
 	f.Remedy = deleteSlices("delete them if no driver updates them any more", pool.Obsolete...)
@@ -227,8 +227,8 @@ func findSlicesOfGoneNodes(_ context.Context, in *cluster) ([]api.Finding, error
 		list := byNode[node]
 		f := api.Finding{Message: fmt.Sprintf("node %s does not exist, but %s published for it", node, plural(len(list), "slice is", "slices are"))}
 		for _, slice := range list {
-			f.Objects = append(f.Objects, object(kindSlice, slice))
-			f.Evidence = append(f.Evidence, api.Evidence{Object: object(kindSlice, slice), Path: "spec.nodeName", Found: node, Required: "a node that exists"})
+			f.Objects = append(f.Objects, api.RefTo(kindSlice, slice))
+			f.Evidence = append(f.Evidence, api.Evidence{Object: api.RefTo(kindSlice, slice), Path: "spec.nodeName", Found: node, Required: "a node that exists"})
 		}
 		f.Remedy = deleteSlices("delete the slices", list...)
 		found = append(found, f)
@@ -245,9 +245,9 @@ func findSlicesOfEarlierNodes(_ context.Context, in *cluster) ([]api.Finding, er
 				continue
 			}
 			found = append(found, api.Finding{
-				Objects:  []string{object(kindSlice, slice), object(api.KindNode, node)},
+				Objects:  []api.ObjectRef{api.RefTo(kindSlice, slice), api.RefTo(api.KindNode, node)},
 				Message:  fmt.Sprintf("slice %s is of an earlier node %s than the one that there is", slice.Name, node.Name),
-				Evidence: []api.Evidence{{Object: object(kindSlice, slice), Path: fmt.Sprintf("metadata.ownerReferences[%d].uid", i), Found: string(owner.UID), Required: string(node.UID)}},
+				Evidence: []api.Evidence{{Object: api.RefTo(kindSlice, slice), Path: fmt.Sprintf("metadata.ownerReferences[%d].uid", i), Found: string(owner.UID), Required: string(node.UID)}},
 				Remedy:   deleteSlices("delete the slice, and restart the driver's pod on the node if it does not publish a new one", slice),
 			})
 		}
@@ -273,9 +273,9 @@ func findEmptySlices(_ context.Context, in *cluster) ([]api.Finding, error) {
 			where = " for node " + name
 		}
 		found = append(found, api.Finding{
-			Objects:  []string{object(kindSlice, slice)},
+			Objects:  []api.ObjectRef{api.RefTo(kindSlice, slice)},
 			Message:  fmt.Sprintf("driver %s publishes slice %s%s without a device", slice.Spec.Driver, slice.Name, where),
-			Evidence: []api.Evidence{{Object: object(kindSlice, slice), Path: "spec.devices", Found: "none"}},
+			Evidence: []api.Evidence{{Object: api.RefTo(kindSlice, slice), Path: "spec.devices", Found: "none"}},
 			Remedy:   &api.NextStep{Actor: api.ActorAdmin, Text: "read the log of the driver; restart its pod if the hardware came later than the driver"},
 		})
 	}
@@ -289,7 +289,7 @@ func findUnusablePools(_ context.Context, in *cluster) ([]api.Finding, error) {
 			continue
 		}
 		found = append(found, api.Finding{
-			Objects: []string{kindPool + "/" + inventory.PoolName(&pool)},
+			Objects: []api.ObjectRef{api.Ref(kindPool, "", inventory.PoolName(&pool))},
 			Message: fmt.Sprintf("no node can use a device of pool %s of driver %s: %s", pool.Name, pool.Driver, pool.Reason),
 			Remedy: &api.NextStep{
 				Actor: api.ActorAdmin, Text: "this has the reason of each device",

@@ -73,7 +73,7 @@ func findProbed(_ context.Context, in *cluster) ([]api.Finding, error) {
 		case probe.Stored == nil:
 			found = append(found, api.Finding{
 				Message:  fmt.Sprintf("a %s of a dry run is refused: %s", kind, probe.Refused),
-				Evidence: []api.Evidence{{Object: kind, Path: "spec", Found: probe.Refused}},
+				Evidence: []api.Evidence{{Object: api.Ref(kind, "", ""), Path: "spec", Found: probe.Refused}},
 				Remedy:   &api.NextStep{Actor: api.ActorAdmin, Text: "the message names the admission plugin, policy or webhook that refuses it"},
 			})
 			continue
@@ -82,7 +82,7 @@ func findProbed(_ context.Context, in *cluster) ([]api.Finding, error) {
 		for _, path := range missing(probe.Sent.Object["spec"], probe.Stored.Object["spec"], "spec") {
 			f := api.Finding{
 				Message:  fmt.Sprintf("%s of a %s would be dropped or changed", path, kind),
-				Evidence: []api.Evidence{{Object: kind, Path: path, Found: "not as it was sent"}},
+				Evidence: []api.Evidence{{Object: api.Ref(kind, "", ""), Path: path, Found: "not as it was sent"}},
 				Remedy:   &api.NextStep{Actor: api.ActorAdmin, Text: "find the webhook that changes it (kubectl get mutatingwebhookconfigurations), or update the API server"},
 			}
 			if gate := gates.Of(path); kind == api.KindClaim && gate != "" && !in.cluster.Snapshot.Gate(gate).Enabled {

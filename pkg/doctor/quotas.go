@@ -64,9 +64,9 @@ func findMissingQuotaClasses(_ context.Context, in *cluster) ([]api.Finding, err
 				continue
 			}
 			f := api.Finding{
-				Objects:  []string{object(kindQuota, quota)},
+				Objects:  []api.ObjectRef{api.RefTo(kindQuota, quota)},
 				Message:  fmt.Sprintf("quota %s of namespace %s: %s", quota.Name, quota.Namespace, admission.MissingClassText(class)),
-				Evidence: []api.Evidence{{Object: object(kindQuota, quota), Path: fmt.Sprintf("spec.hard[%q]", key), Found: class, Required: "a DeviceClass that exists"}},
+				Evidence: []api.Evidence{{Object: api.RefTo(kindQuota, quota), Path: fmt.Sprintf("spec.hard[%q]", key), Found: class, Required: "a DeviceClass that exists"}},
 				Remedy: &api.NextStep{
 					Actor: api.ActorAdmin, Text: "correct the name of the class in the key",
 					Commands: []string{"kubectl edit " + shell.KubectlObjects("resourcequota", quota.Namespace, quota.Name)},
@@ -91,9 +91,9 @@ func findTightQuotas(_ context.Context, in *cluster) ([]api.Finding, error) {
 				continue
 			}
 			f := api.Finding{
-				Objects:  []string{object(kindQuota, quota)},
+				Objects:  []api.ObjectRef{api.RefTo(kindQuota, quota)},
 				Message:  fmt.Sprintf("quota %s of namespace %s: %s of %s %s used", quota.Name, quota.Namespace, used.String(), hard.String(), name),
-				Evidence: []api.Evidence{{Object: object(kindQuota, quota), Path: "status.used[" + string(name) + "]", Found: used.String(), Required: "less than " + hard.String()}},
+				Evidence: []api.Evidence{{Object: api.RefTo(kindQuota, quota), Path: "status.used[" + string(name) + "]", Found: used.String(), Required: "less than " + hard.String()}},
 				Remedy:   &api.NextStep{Actor: api.ActorAdmin, Text: "raise the quota, or delete claims that are not used"},
 			}
 			if used.Cmp(hard) >= 0 {

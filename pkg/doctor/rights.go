@@ -18,7 +18,6 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/lifecycle"
 	"github.com/kubectl-dra/kubectl-dra/pkg/shell"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
-	"github.com/kubectl-dra/kubectl-dra/pkg/whatif"
 )
 
 // CodeRights is the code of the check of rights.
@@ -74,8 +73,8 @@ func findMissingRights(_ context.Context, in *cluster) ([]api.Finding, error) {
 }
 
 func missingRights(in *cluster, w *snapshot.Workload, refused []Right) api.Finding {
-	account := whatif.Object("ServiceAccount", w.Namespace, serviceAccount(w))
-	f := api.Finding{Objects: []string{object(w.Kind, w)}}
+	account := api.Ref("ServiceAccount", w.Namespace, serviceAccount(w))
+	f := api.Finding{Objects: []api.ObjectRef{api.RefTo(w.Kind, w)}}
 	var resources, texts, commands []string
 	verbs := map[string][]string{}
 	for _, right := range refused {

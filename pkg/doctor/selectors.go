@@ -13,12 +13,12 @@ import (
 
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/eligibility"
-	"github.com/kubectl-dra/kubectl-dra/pkg/whatif"
 )
 
 // placed is a selector with its place.
 type placed struct {
-	object, path, expression string
+	object           api.ObjectRef
+	path, expression string
 }
 
 // findUnmatched finds parts of selectors that no device can fulfill, because no device has
@@ -75,8 +75,8 @@ func findUnmatched(ctx context.Context, in *cluster) ([]api.Finding, error) {
 
 // toldByPods returns the claims and templates of waiting pods whose answer is that a
 // selector is why: other checks report these pods.
-func toldByPods(ctx context.Context, in *cluster) (map[string]bool, error) {
-	told := map[string]bool{}
+func toldByPods(ctx context.Context, in *cluster) (map[api.ObjectRef]bool, error) {
+	told := map[api.ObjectRef]bool{}
 	if !in.opts.Makes(codeNever) || !in.opts.Makes(codeFails) || slices.ContainsFunc(waitingNeeds(), func(r string) bool { return in.cluster.Snapshot.Gap(r) != nil }) {
 		return told, nil
 	}
@@ -89,11 +89,11 @@ func toldByPods(ctx context.Context, in *cluster) (map[string]bool, error) {
 			continue
 		}
 		for i := range e.Claims {
-			told[whatif.Object(api.KindClaim, e.Claims[i].Namespace, e.Claims[i].Name)] = true
+			told[api.Ref(api.KindClaim, e.Claims[i].Namespace, e.Claims[i].Name)] = true
 		}
 		if pod := in.cluster.Snapshot.Pod(e.Target.Namespace, e.Target.Name); pod != nil {
 			for _, entry := range pod.Spec.ResourceClaims {
-				told[whatif.Object(api.KindTemplate, pod.Namespace, ptr.Deref(entry.ResourceClaimTemplateName, ""))] = true
+				told[api.Ref(api.KindTemplate, pod.Namespace, ptr.Deref(entry.ResourceClaimTemplateName, ""))] = true
 			}
 		}
 	}
@@ -103,14 +103,14 @@ func toldByPods(ctx context.Context, in *cluster) (map[string]bool, error) {
 // selectorsInUse lists the selectors of requests, starting with templates.
 func selectorsInUse(in *cluster) []placed {
 	var list []placed
-	add := func(o, path string, selectors []resourceapi.DeviceSelector) {
+	add := func(o api.ObjectRef, path string, selectors []resourceapi.DeviceSelector) {
 		for i, s := range selectors {
 			if s.CEL != nil {
 				list = append(list, placed{o, fmt.Sprintf("%s.selectors[%d].cel.expression", path, i), s.CEL.Expression})
 			}
 		}
 	}
-	each := func(o, path string, requests []resourceapi.DeviceRequest) {
+	each := func(o api.ObjectRef, path string, requests []resourceapi.DeviceRequest) {
 		for i := range requests {
 			at := fmt.Sprintf("%s.devices.requests[%d]", path, i)
 			if exactly := requests[i].Exactly; exactly != nil {
@@ -120,11 +120,11 @@ func selectorsInUse(in *cluster) []placed {
 		}
 	}
 	for _, template := range in.cluster.Snapshot.Templates {
-		each(object(api.KindTemplate, template), "spec.spec", template.Spec.Spec.Devices.Requests)
+		each(api.RefTo(api.KindTemplate, template), "spec.spec", template.Spec.Spec.Devices.Requests)
 	}
 	for _, claim := range in.cluster.Snapshot.Claims {
 		if claim.Status.Allocation == nil {
-			each(object(api.KindClaim, claim), "spec", claim.Spec.Devices.Requests)
+			each(api.RefTo(api.KindClaim, claim), "spec", claim.Spec.Devices.Requests)
 		}
 	}
 	return list

@@ -42,7 +42,7 @@ func findUnserved(_ context.Context, in *cluster) ([]api.Finding, error) {
 	if versions := versionsOf(in.cluster.Snapshot, "resourceclaims"); known && minor >= firstStable && !slices.Contains(versions, "v1") {
 		found = append(found, api.Finding{
 			Message:  fmt.Sprintf("the API server does not serve v1 of resource.k8s.io, only %s: kube-scheduler and kubelets of 1.%d on use v1", english.JoinAnd(versions), firstStable),
-			Evidence: []api.Evidence{{Object: "API server", Path: "--runtime-config", Found: strings.Join(versions, ", "), Required: "resource.k8s.io/v1"}},
+			Evidence: []api.Evidence{{Object: api.ObjectRef{Kind: api.KindAPIServer}, Path: "--runtime-config", Found: strings.Join(versions, ", "), Required: "resource.k8s.io/v1"}},
 			Remedy:   &api.NextStep{Actor: api.ActorAdmin, Text: "remove what turns resource.k8s.io/v1 off from --runtime-config of kube-apiserver"},
 		})
 	}
@@ -54,14 +54,14 @@ func findUnserved(_ context.Context, in *cluster) ([]api.Finding, error) {
 		case read != "":
 			found = append(found, api.Finding{
 				Message:  fmt.Sprintf("the feature gate %s is on, but %s of %s is not served: kube-scheduler of 1.%d reads no other version, and schedules no pod until it can", gate, read, resource, minor),
-				Evidence: []api.Evidence{{Object: "API server", Path: "--runtime-config", Found: cmp.Or(strings.Join(versions, ", "), "no "+resource), Required: "resource.k8s.io/" + read}},
+				Evidence: []api.Evidence{{Object: api.ObjectRef{Kind: api.KindAPIServer}, Path: "--runtime-config", Found: cmp.Or(strings.Join(versions, ", "), "no "+resource), Required: "resource.k8s.io/" + read}},
 				Remedy:   &api.NextStep{Actor: api.ActorAdmin, Text: "turn resource.k8s.io/" + read + " on with --runtime-config of kube-apiserver"},
 			})
 		default:
 			found = append(found, api.Finding{
 				Severity: api.SeverityWarning,
 				Message:  fmt.Sprintf("the feature gate %s is on, but no version of %s is served", gate, resource),
-				Evidence: []api.Evidence{{Object: "API server", Path: "--runtime-config", Found: "no " + resource, Required: "a version of resource.k8s.io with " + resource}},
+				Evidence: []api.Evidence{{Object: api.ObjectRef{Kind: api.KindAPIServer}, Path: "--runtime-config", Found: "no " + resource, Required: "a version of resource.k8s.io with " + resource}},
 				Remedy:   &api.NextStep{Actor: api.ActorAdmin, Text: "turn the version of resource.k8s.io that has " + resource + " on with --runtime-config of kube-apiserver"},
 			})
 		}

@@ -40,9 +40,9 @@ func findOutdatedSlices(_ context.Context, in *cluster) ([]api.Finding, error) {
 		if len(problems) == 0 {
 			continue
 		}
-		f := api.Finding{Severity: severity, Objects: []string{object(kindSlice, slice)}}
+		f := api.Finding{Severity: severity, Objects: []api.ObjectRef{api.RefTo(kindSlice, slice)}}
 		for _, problem := range problems {
-			f.Evidence = append(f.Evidence, api.Evidence{Object: object(kindSlice, slice), Path: problem.Path, Found: problem.Err.Error()})
+			f.Evidence = append(f.Evidence, api.Evidence{Object: api.RefTo(kindSlice, slice), Path: problem.Path, Found: problem.Err.Error()})
 		}
 		f.Message = fmt.Sprintf("slice %s of driver %s breaks the rules of the API, and %s: %s: %s", slice.Name, slice.Spec.Driver, when, problems[0].Path, problems[0].Err)
 		if more := len(problems) - 1; more > 0 {

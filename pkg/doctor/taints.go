@@ -80,7 +80,7 @@ func ruleCheck(find func(*cluster, *resourceapi.DeviceTaintRule) *api.Finding) f
 		var found []api.Finding
 		for _, rule := range in.cluster.Snapshot.TaintRules {
 			if f := find(in, rule); f != nil {
-				f.Objects = []string{object(kindRule, rule)}
+				f.Objects = []api.ObjectRef{api.RefTo(kindRule, rule)}
 				if f.Remedy == nil {
 					f.Remedy = &api.NextStep{
 						Actor: api.ActorAdmin, Text: "delete the rule if it is no longer needed",
@@ -98,7 +98,7 @@ func idleRule(in *cluster, rule *resourceapi.DeviceTaintRule) *api.Finding {
 	if text := in.cluster.Taints.OpenRuleText(rule); text != "" {
 		return &api.Finding{
 			Message:  text,
-			Evidence: []api.Evidence{{Object: object(kindRule, rule), Path: "spec.deviceSelector", Found: "missing", Required: "a driver, a pool or a device"}},
+			Evidence: []api.Evidence{{Object: api.RefTo(kindRule, rule), Path: "spec.deviceSelector", Found: "missing", Required: "a driver, a pool or a device"}},
 		}
 	}
 	if len(in.cluster.Taints.SelectedBy(rule)) > 0 {
@@ -106,7 +106,7 @@ func idleRule(in *cluster, rule *resourceapi.DeviceTaintRule) *api.Finding {
 	}
 	return &api.Finding{
 		Message:  fmt.Sprintf("rule %s selects no device: %s", rule.Name, inventory.RuleSelector(rule)),
-		Evidence: []api.Evidence{{Object: object(kindRule, rule), Path: "spec.deviceSelector", Found: inventory.RuleSelector(rule), Required: "a device that is published"}},
+		Evidence: []api.Evidence{{Object: api.RefTo(kindRule, rule), Path: "spec.deviceSelector", Found: inventory.RuleSelector(rule), Required: "a device that is published"}},
 	}
 }
 
@@ -116,7 +116,7 @@ func effectless(_ *cluster, rule *resourceapi.DeviceTaintRule) *api.Finding {
 	}
 	return &api.Finding{
 		Message:  fmt.Sprintf("rule %s has the effect None: it does nothing", rule.Name),
-		Evidence: []api.Evidence{{Object: object(kindRule, rule), Path: "spec.taint.effect", Found: string(rule.Spec.Taint.Effect)}},
+		Evidence: []api.Evidence{{Object: api.RefTo(kindRule, rule), Path: "spec.taint.effect", Found: string(rule.Spec.Taint.Effect)}},
 	}
 }
 
@@ -127,7 +127,7 @@ func everyDevice(in *cluster, rule *resourceapi.DeviceTaintRule) *api.Finding {
 	o := shell.KubectlObjects("devicetaintrule", "", rule.Name)
 	return &api.Finding{
 		Message:  facts.EveryDeviceText(rule) + ": " + rule.Spec.Taint.String(),
-		Evidence: []api.Evidence{{Object: object(kindRule, rule), Path: "spec.deviceSelector", Found: inventory.RuleSelector(rule), Required: "a driver, a pool or a device"}},
+		Evidence: []api.Evidence{{Object: api.RefTo(kindRule, rule), Path: "spec.deviceSelector", Found: inventory.RuleSelector(rule), Required: "a driver, a pool or a device"}},
 		Remedy:   &api.NextStep{Actor: api.ActorAdmin, Text: "select a driver, a pool or a device, or delete the rule", Commands: []string{"kubectl edit " + o}},
 	}
 }
@@ -152,10 +152,10 @@ func findTainted(_ context.Context, in *cluster) ([]api.Finding, error) {
 		f := api.Finding{}
 		var where []string
 		for _, device := range taint.Devices {
-			f.Evidence = append(f.Evidence, api.Evidence{Object: "Device/" + device, Path: "taints", Found: inventory.TaintText(&taint), Required: "no taint"})
+			f.Evidence = append(f.Evidence, api.Evidence{Object: api.Ref(api.KindDevice, "", device), Path: "taints", Found: inventory.TaintText(&taint), Required: "no taint"})
 			if node := nodes[device]; node != "" && !slices.Contains(where, node) {
 				where = append(where, node)
-				f.Objects = append(f.Objects, nodeObject(node))
+				f.Objects = append(f.Objects, api.Ref(api.KindNode, "", node))
 			}
 		}
 		on, since := "", ""
@@ -191,7 +191,7 @@ func forgotten(in *cluster, rule *resourceapi.DeviceTaintRule) *api.Finding {
 	}
 	return &api.Finding{
 		Message:  fmt.Sprintf("rule %s keeps %s from pods for %s", rule.Name, english.Count(selected, "device"), ageText(age)),
-		Evidence: []api.Evidence{{Object: object(kindRule, rule), Path: "metadata.creationTimestamp", Found: rule.CreationTimestamp.UTC().Format(time.RFC3339)}},
+		Evidence: []api.Evidence{{Object: api.RefTo(kindRule, rule), Path: "metadata.creationTimestamp", Found: rule.CreationTimestamp.UTC().Format(time.RFC3339)}},
 	}
 }
 
@@ -212,12 +212,12 @@ func findEvictions(_ context.Context, in *cluster) ([]api.Finding, error) {
 		f := api.Finding{}
 		for _, pod := range taint.Pods {
 			if pod.Evicted {
-				f.Objects = append(f.Objects, api.KindPod+"/"+pod.Namespace+"/"+pod.Name)
+				f.Objects = append(f.Objects, api.Ref(api.KindPod, pod.Namespace, pod.Name))
 			}
 		}
-		source, by := "Driver/"+taint.Driver, "driver "+taint.Driver
+		source, by := api.Ref("Driver", "", taint.Driver), "driver "+taint.Driver
 		if taint.Rule != "" {
-			source, by = kindRule+"/"+taint.Rule, kindRule+" "+taint.Rule
+			source, by = api.Ref(kindRule, "", taint.Rule), kindRule+" "+taint.Rule
 		}
 		next := "the next one in "
 		left, _ := inventory.EvictionDue(&taint, in.cluster.Snapshot.Now())
@@ -266,11 +266,11 @@ func findContradictions(_ context.Context, in *cluster) ([]api.Finding, error) {
 				continue
 			}
 			found = append(found, api.Finding{
-				Objects: []string{object(kindRule, a), object(kindRule, b)},
+				Objects: []api.ObjectRef{api.RefTo(kindRule, a), api.RefTo(kindRule, b)},
 				Message: fmt.Sprintf("rules %s and %s give %s different taints with key %s", a.Name, b.Name, english.Count(both, "device"), ours.Key),
 				Evidence: []api.Evidence{
-					{Object: object(kindRule, a), Path: "spec.taint", Found: ours.String()},
-					{Object: object(kindRule, b), Path: "spec.taint", Found: theirs.String()},
+					{Object: api.RefTo(kindRule, a), Path: "spec.taint", Found: ours.String()},
+					{Object: api.RefTo(kindRule, b), Path: "spec.taint", Found: theirs.String()},
 				},
 				Remedy: &api.NextStep{Actor: api.ActorAdmin, Text: "delete the rule that is no longer needed"},
 			})

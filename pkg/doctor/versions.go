@@ -60,7 +60,7 @@ func findNewerCluster(_ context.Context, in *cluster) ([]api.Finding, error) {
 	}
 	return []api.Finding{{
 		Message:  fmt.Sprintf("the cluster runs Kubernetes %s; the embedded allocator is that of 1.%d", in.cluster.Snapshot.BinaryVersion(), library),
-		Evidence: []api.Evidence{{Object: "API server", Path: "gitVersion", Found: in.cluster.Snapshot.BinaryVersion(), Required: fmt.Sprintf("at most 1.%d", library)}},
+		Evidence: []api.Evidence{{Object: api.ObjectRef{Kind: api.KindAPIServer}, Path: "gitVersion", Found: in.cluster.Snapshot.BinaryVersion(), Required: fmt.Sprintf("at most 1.%d", library)}},
 		Remedy:   &api.NextStep{Actor: api.ActorAdmin, Text: "install a newer version of kubectl-dra"},
 	}}, nil
 }
@@ -81,8 +81,8 @@ func findIgnoredSlices(_ context.Context, in *cluster) ([]api.Finding, error) {
 			}
 			byReason[ignored.Reason], reasons = f, append(reasons, ignored.Reason)
 		}
-		f.Objects = append(f.Objects, object(kindSlice, slice))
-		f.Evidence = append(f.Evidence, api.Evidence{Object: object(kindSlice, slice), Path: "spec", Found: ignored.Reason})
+		f.Objects = append(f.Objects, api.RefTo(kindSlice, slice))
+		f.Evidence = append(f.Evidence, api.Evidence{Object: api.RefTo(kindSlice, slice), Path: "spec", Found: ignored.Reason})
 	}
 	slices.Sort(reasons)
 	var found []api.Finding
@@ -98,9 +98,9 @@ func findDroppedFields(_ context.Context, in *cluster) ([]api.Finding, error) {
 	var found []api.Finding
 	look := func(kind string, o metav1.Object) {
 		for _, dropped := range snapshot.DroppedFields(o) {
-			name := object(kind, o)
+			name := api.RefTo(kind, o)
 			found = append(found, api.Finding{
-				Objects:  []string{name},
+				Objects:  []api.ObjectRef{name},
 				Message:  fmt.Sprintf("%s of %s was applied and not stored: the feature gate %s is off", dropped.Path, name, dropped.Gate),
 				Evidence: []api.Evidence{{Object: name, Path: dropped.Path, Found: "missing", Required: "what the manifest has"}},
 				Remedy:   &api.NextStep{Actor: api.ActorAdmin, Text: "turn on " + dropped.Gate + " and apply the manifest again, or take the field out of it"},
@@ -162,7 +162,7 @@ func kubelets(in *cluster, required func(release string) string) (f api.Finding,
 		devices[ptr.Deref(slice.Spec.NodeName, "")] = true
 	}
 	for _, node := range in.cluster.Snapshot.Nodes {
-		release, o := node.Status.NodeInfo.KubeletVersion, object(api.KindNode, node)
+		release, o := node.Status.NodeInfo.KubeletVersion, api.RefTo(api.KindNode, node)
 		if right := required(release); devices[node.Name] && right != "" {
 			f.Objects = append(f.Objects, o)
 			f.Evidence = append(f.Evidence, api.Evidence{Object: o, Path: "status.nodeInfo.kubeletVersion", Found: release, Required: right})
@@ -183,7 +183,7 @@ func findIdleGates(_ context.Context, in *cluster) ([]api.Finding, error) {
 			}
 			found = append(found, api.Finding{
 				Message:  fmt.Sprintf("feature gate %s is on and has no effect: %s is off", spec.Name, required),
-				Evidence: []api.Evidence{{Object: "API server", Path: "--feature-gates", Found: required + "=false", Required: required + "=true"}},
+				Evidence: []api.Evidence{{Object: api.ObjectRef{Kind: api.KindAPIServer}, Path: "--feature-gates", Found: required + "=false", Required: required + "=true"}},
 				Remedy:   &api.NextStep{Actor: api.ActorAdmin, Text: "turn on " + required + ", or turn off " + spec.Name},
 			})
 		}

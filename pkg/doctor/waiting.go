@@ -16,7 +16,6 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain"
 	"github.com/kubectl-dra/kubectl-dra/pkg/shell"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
-	"github.com/kubectl-dra/kubectl-dra/pkg/whatif"
 )
 
 // Codes of the checks for waiting pods.
@@ -92,11 +91,11 @@ func waitingCheck(applies func(*api.Explanation) bool) func(context.Context, *cl
 			first := group.First
 			f := api.Finding{Message: fmt.Sprintf("%s in namespace %s: %s", group.Name(), first.Target.Namespace, first.Summary)}
 			for i := range first.Claims {
-				o := api.KindClaim + "/" + first.Claims[i].Namespace + "/" + first.Claims[i].Name
+				o := api.Ref(api.KindClaim, first.Claims[i].Namespace, first.Claims[i].Name)
 				f.Evidence = append(f.Evidence, api.Evidence{Object: o, Path: "spec.devices.requests", Found: string(first.Code)})
 			}
 			for _, name := range group.Names {
-				f.Objects = append(f.Objects, api.KindPod+"/"+first.Target.Namespace+"/"+name)
+				f.Objects = append(f.Objects, api.Ref(api.KindPod, first.Target.Namespace, name))
 			}
 			f.Remedy = explained(first)
 			found = append(found, f)
@@ -114,7 +113,7 @@ func findQueues(ctx context.Context, in *cluster) ([]api.Finding, error) {
 	if err != nil {
 		return nil, err
 	}
-	waiting := map[string][]string{}
+	waiting := map[api.ObjectRef][]api.ObjectRef{}
 	for _, group := range explain.GroupAnswers(answers) {
 		for i := range group.First.Remedies {
 			edits := group.First.Remedies[i].Edits
@@ -122,25 +121,23 @@ func findQueues(ctx context.Context, in *cluster) ([]api.Finding, error) {
 				continue
 			}
 			for _, name := range group.Names {
-				waiting[edits[0].Object] = append(waiting[edits[0].Object], whatif.Object(api.KindPod, group.First.Target.Namespace, name))
+				waiting[edits[0].Object] = append(waiting[edits[0].Object], api.Ref(api.KindPod, group.First.Target.Namespace, name))
 			}
 		}
 	}
 	var found []api.Finding
-	for _, claim := range slices.Sorted(maps.Keys(waiting)) {
+	for _, claim := range slices.SortedFunc(maps.Keys(waiting), func(a, b api.ObjectRef) int { return strings.Compare(a.String(), b.String()) }) {
 		pods := waiting[claim]
 		if len(pods) < queueLength {
 			continue
 		}
-		namespaced := strings.TrimPrefix(claim, api.KindClaim+"/")
-		namespace, name, _ := strings.Cut(namespaced, "/")
 		found = append(found, api.Finding{
-			Objects:  append([]string{claim}, pods...),
-			Message:  fmt.Sprintf("%d pods wait for the devices of claim %s", len(pods), namespaced),
+			Objects:  append([]api.ObjectRef{claim}, pods...),
+			Message:  fmt.Sprintf("%d pods wait for the devices of claim %s/%s", len(pods), claim.Namespace, claim.Name),
 			Evidence: []api.Evidence{{Object: claim, Path: "status.allocation", Found: "allocated", Required: "released"}},
 			Remedy: &api.NextStep{
 				Actor: api.ActorUser, Text: "this names who uses the claim; it is released when its last pod ends",
-				Commands: []string{"kubectl dra tree " + shell.Quote("claim/"+name) + " -n " + shell.Quote(namespace)},
+				Commands: []string{"kubectl dra tree " + shell.Quote("claim/"+claim.Name) + " -n " + shell.Quote(claim.Namespace)},
 			},
 		})
 	}
@@ -159,7 +156,7 @@ func explained(e *api.Explanation) *api.NextStep {
 		}
 	case len(e.NextSteps) > 0:
 		step.Actor, step.Text = e.NextSteps[0].Actor, e.NextSteps[0].Text
-	case e.SameAs != nil:
+	case e.SameAs.Kind != "":
 		step.Text = "what helps, and all conditions:"
 	}
 	return step
@@ -178,7 +175,7 @@ func explainWaiting(ctx context.Context, c *facts.Cluster) ([]explain.Answer, er
 	waiting := c.Waiting()
 	targets := make([]explain.Options, 0, len(waiting))
 	for _, pod := range waiting {
-		targets = append(targets, explain.Options{Kind: api.KindPod, Namespace: pod.Namespace, Name: pod.Name})
+		targets = append(targets, explain.Options{Object: api.RefTo(api.KindPod, pod)})
 	}
 	answers, err := explain.ExplainEquivalent(ctx, c, targets)
 	if err != nil {
@@ -195,13 +192,13 @@ func findBlockedPods(_ context.Context, in *cluster) ([]api.Finding, error) {
 		if in.saidOf(pod) || pod.Unregistered != "" && in.opts.Makes(CodeUnregistered) {
 			continue
 		}
-		o := api.KindPod + "/" + pod.Namespace + "/" + pod.Name
+		o := api.Ref(api.KindPod, pod.Namespace, pod.Name)
 		step := whole(pod.Namespace, pod.Name)
 		if first := firstStep(pod.Steps); first != nil {
 			step.Actor, step.Text = first.Actor, first.Text
 		}
 		found = append(found, api.Finding{
-			Objects:  []string{o},
+			Objects:  []api.ObjectRef{o},
 			Message:  fmt.Sprintf("pod %s/%s, stage %s: %s", pod.Namespace, pod.Name, pod.Stage, pod.Summary),
 			Evidence: []api.Evidence{{Object: o, Path: "status", Found: string(pod.Code)}},
 			Remedy:   step,
@@ -216,7 +213,7 @@ func findRefusedWorkloads(_ context.Context, in *cluster) ([]api.Finding, error)
 	for _, r := range explain.RefusedWorkloads(in.cluster) {
 		w := r.Workload
 		f := api.Finding{
-			Objects:  []string{object(w.Kind, w)},
+			Objects:  []api.ObjectRef{w.Ref()},
 			Message:  fmt.Sprintf("%s %s/%s: %s", w.Kind, w.Namespace, w.Name, r.Reason),
 			Evidence: r.Evidence,
 		}

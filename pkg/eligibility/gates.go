@@ -11,7 +11,6 @@ import (
 
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
-	"github.com/kubectl-dra/kubectl-dra/pkg/whatif"
 )
 
 // bindingConditions rejects a device with binding conditions if the gates for them are off:
@@ -58,7 +57,7 @@ func nodeOperations(gates *cluster.Gates, d *cluster.Device, node *corev1.Node) 
 		Check: NodeOperations, Code: api.NodeOperationUnsupported, Label: "node too old",
 		Text: "the node does not declare " + cluster.GateOptionalNodeOps,
 		Fact: api.Evidence{
-			Object: whatif.Object("Node", "", node.Name), Path: "status.declaredFeatures",
+			Object: api.Ref(api.KindNode, "", node.Name), Path: "status.declaredFeatures",
 			Found: strings.Join(node.Status.DeclaredFeatures, ", "), Required: cluster.GateOptionalNodeOps,
 		},
 	}

@@ -14,7 +14,6 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
-	"github.com/kubectl-dra/kubectl-dra/pkg/whatif"
 )
 
 // UnsuitableNode is a node that the pod cannot use, with one misfit.
@@ -30,9 +29,9 @@ type UnsuitableNode struct {
 
 // Evidence proves that the pod cannot use the node.
 func (u UnsuitableNode) Evidence() api.Evidence {
-	e := api.Evidence{Object: whatif.Object(api.KindNode, "", u.Node.Name), Path: u.Misfit.Path, Found: u.Misfit.Found, Required: u.Misfit.Wanted}
+	e := api.Evidence{Object: api.Ref(api.KindNode, "", u.Node.Name), Path: u.Misfit.Path, Found: u.Misfit.Found, Required: u.Misfit.Wanted}
 	if u.Claim != nil {
-		e.Object, e.Found, e.Required = whatif.ClaimObject(u.Claim), u.Misfit.Wanted, u.Node.Name
+		e.Object, e.Found, e.Required = api.RefTo(api.KindClaim, u.Claim), u.Misfit.Wanted, u.Node.Name
 	}
 	return e
 }
@@ -66,7 +65,7 @@ func EachDevice(pool *cluster.NodePool, visit func(d *cluster.Device, kept *Reas
 func IgnoredReason(ignored *cluster.IgnoredSlice) *Reason {
 	r := &Reason{
 		Check: Ignored, Code: api.FeatureDisabled, Label: "feature off", Text: ignored.Reason, alone: "the slice " + ignored.Reason,
-		Fact: api.Evidence{Object: whatif.Object("ResourceSlice", "", ignored.Slice.Name), Required: ignored.Gate + "=true"},
+		Fact: api.Evidence{Object: api.Ref("ResourceSlice", "", ignored.Slice.Name), Required: ignored.Gate + "=true"},
 	}
 	if ignored.Gate == "" {
 		r.Code, r.Label, r.Fact.Required = api.PoolInvalid, "slice invalid", ""

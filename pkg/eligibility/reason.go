@@ -79,10 +79,10 @@ func (r *Reason) MayPass() bool {
 	}
 }
 
-// Holder returns the claim that has the device, if that is the reason.
-func (r *Reason) Holder() string {
+// Holder returns the claim that has the device, if that is the reason, else an empty reference.
+func (r *Reason) Holder() api.ObjectRef {
 	if r.Code != api.DeviceAllocated {
-		return ""
+		return api.ObjectRef{}
 	}
 	return r.Fact.Object
 }
@@ -98,7 +98,7 @@ func (r *Reason) Defect() string {
 	return r.Fact.Found
 }
 
-func featureOff(check Check, gate, holder, path string) *Reason {
+func featureOff(check Check, gate string, holder api.ObjectRef, path string) *Reason {
 	return &Reason{
 		Check: check, Code: api.FeatureDisabled, Label: "feature off", Text: "needs the feature gate " + gate,
 		Fact: api.Evidence{Object: holder, Path: path, Required: gate + "=true"},

@@ -20,7 +20,6 @@ import (
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
-	"github.com/kubectl-dra/kubectl-dra/pkg/whatif"
 )
 
 // findFunc is a check with the same result for all nodes.
@@ -70,7 +69,7 @@ func (c *Checks) CheckInUse(d *cluster.Device) *Reason {
 	}
 	for _, holder := range c.Cluster.Usage.Holders(d.ID) {
 		if holder.Result.AdminAccess == nil || !*holder.Result.AdminAccess {
-			r.Claim, r.Fact.Object = holder.Claim, whatif.ClaimObject(holder.Claim)
+			r.Claim, r.Fact.Object = holder.Claim, api.RefTo(api.KindClaim, holder.Claim)
 			break
 		}
 	}
@@ -150,7 +149,7 @@ func (c *Checks) checkSelector(ctx context.Context, d *cluster.Device, s resourc
 	}
 	if check == Class {
 		r = c.CheckSelector(ctx, d, s, check, api.ClassSelectorFalse, classLabel,
-			whatif.Object("DeviceClass", "", c.Class.Name), fmt.Sprintf("spec.selectors[%d].cel.expression", index))
+			api.Ref("DeviceClass", "", c.Class.Name), fmt.Sprintf("spec.selectors[%d].cel.expression", index))
 	} else {
 		object, path := cluster.ClaimSpecPath(c.Request.Claim, fmt.Sprintf("%s.selectors[%d].cel.expression", c.Request.Path, index))
 		r = c.CheckSelector(ctx, d, s, check, api.RequestSelectorFalse, SelectorLabel(index, len(c.Request.Selectors)), object, path)
@@ -164,7 +163,7 @@ func (c *Checks) checkSelector(ctx context.Context, d *cluster.Device, s resourc
 
 // CheckSelector rejects a device that one selector does not match. holder and path are the
 // place of the selector.
-func (c *Checks) CheckSelector(ctx context.Context, d *cluster.Device, s resourceapi.DeviceSelector, check Check, code api.Code, label, holder, path string) *Reason {
+func (c *Checks) CheckSelector(ctx context.Context, d *cluster.Device, s resourceapi.DeviceSelector, check Check, code api.Code, label string, holder api.ObjectRef, path string) *Reason {
 	if s.CEL == nil {
 		return nil
 	}

@@ -146,7 +146,7 @@ func TestAdmission(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			changes := append([]func(*corev1.Pod){tc.Using("want")}, test.pod...)
 			parts := append([]any{tc.Nodes("n1"), tc.Pool("n1", tc.Devices(1)...), tc.Claim("want", tc.GPUs("gpu", 1)), tc.Pod("p", changes...)}, test.more...)
-			e, err := Explain(t.Context(), tc.Cluster(parts...), Options{Kind: api.KindPod, Namespace: tc.Namespace, Name: "p"})
+			e, err := Explain(t.Context(), tc.Cluster(parts...), Options{Object: api.Ref(api.KindPod, tc.Namespace, "p")})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -192,7 +192,7 @@ func TestSuspended(t *testing.T) {
 			if test.more != nil {
 				parts = append(parts, test.more)
 			}
-			e, err := Explain(t.Context(), tc.Cluster(parts...), Options{Kind: "Job", Namespace: tc.Namespace, Name: "train"})
+			e, err := Explain(t.Context(), tc.Cluster(parts...), Options{Object: api.Ref("Job", tc.Namespace, "train")})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -20,8 +20,8 @@ import (
 
 // TestAdvice covers advice that could trade a part of the request for something else.
 func TestAdvice(t *testing.T) {
-	theClaim := Options{Kind: api.KindClaim, Namespace: tc.Namespace, Name: waiting}
-	thePod := Options{Kind: api.KindPod, Namespace: tc.Namespace, Name: "p"}
+	theClaim := Options{Object: api.Ref(api.KindClaim, tc.Namespace, waiting)}
+	thePod := Options{Object: api.Ref(api.KindPod, tc.Namespace, "p")}
 	attribute := func(name string) string { return `device.attributes["gpu.example.com"].` + name }
 	const memory = `device.capacity["gpu.example.com"].memory.compareTo(quantity("16Gi")) >= 0`
 	taken := time.Date(2026, 6, 1, 10, 0, 0, 0, time.UTC)

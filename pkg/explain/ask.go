@@ -43,13 +43,13 @@ type Asker struct {
 // of that one: the answer has them, too.
 func (a *Asker) Ask(ctx context.Context, c *cluster.Cluster, pod *corev1.Pod, leftOut map[string][]string) (*Asked, error) {
 	t := &target.Target{
-		Object:       api.Target{Kind: api.KindPod, Namespace: pod.Namespace, Name: pod.Name},
+		Options:      target.Options{Object: api.RefTo(api.KindPod, pod)},
 		Hypothetical: true, LeftOut: leftOut,
 	}
 	t.UsePod(c, pod)
 	v, err := verdict.Decide(ctx, c, t, a.evaluator(c))
 	if err != nil {
-		return nil, fmt.Errorf("explain %s: %w", target.Text(t.Object), err)
+		return nil, fmt.Errorf("explain %s: %w", t.Object.Title(), err)
 	}
 	x := newBuilder(v, reasonsOnly)
 	answer, err := x.explanation(ctx)

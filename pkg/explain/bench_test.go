@@ -67,7 +67,7 @@ func BenchmarkExplain(b *testing.B) {
 				if len(snap.Slices) > 0 && snap.Slices[0].Spec.NodeName == nil {
 					count = 33
 				}
-				target := Options{Kind: api.KindClaim, Namespace: "waiting", Name: "waiting"}
+				target := Options{Object: api.Ref(api.KindClaim, "waiting", "waiting")}
 				claim := benchClaim(count)
 				if shape.name == "selector" {
 					claim.Spec.Devices.Requests[0].Exactly.Selectors = tc.CELSelectors(`device.driver == "` + fleet.Driver + `"`)
@@ -75,7 +75,7 @@ func BenchmarkExplain(b *testing.B) {
 				snap.Claims = append(snap.Claims, claim)
 				if shape.name == "all-nodes-unsuitable" || shape.name == "pods-on-one-claim" {
 					snap.Pods = append(snap.Pods, benchPod("waiting"))
-					target.Kind = api.KindPod
+					target.Object = api.Ref(api.KindPod, target.Object.Namespace, target.Object.Name)
 				}
 				for b.Loop() {
 					e, err := Explain(b.Context(), snap, target)
@@ -191,7 +191,7 @@ func BenchmarkMembers(b *testing.B) {
 				template.Spec.Spec = benchClaim(1).Spec
 				s.Templates = append(s.Templates, template)
 			})...)
-			target := Options{Kind: api.KindPodGroup, Namespace: tc.Namespace, Name: "workers"}
+			target := Options{Object: api.Ref(api.KindPodGroup, tc.Namespace, "workers")}
 			for b.Loop() {
 				c := cluster.New(snap)
 				answers, err := ExplainEach(b.Context(), c, []Options{target})

@@ -23,7 +23,7 @@ const waiting = "train"
 // TestCodes covers a cluster for each reason. Funnels are written as
 // "considered=eligible+count*code…", node groups as "count*code".
 func TestCodes(t *testing.T) {
-	target := Options{Kind: api.KindClaim, Namespace: tc.Namespace, Name: waiting}
+	target := Options{Object: api.Ref(api.KindClaim, tc.Namespace, waiting)}
 	tests := map[string]struct {
 		cluster []any
 		target  Options
@@ -488,14 +488,14 @@ func TestCodes(t *testing.T) {
 				func(s *snapshot.Snapshot) { s.Claims[0].Namespace = tc.Namespace },
 				tc.Pod("p", tc.Using("have", waiting)),
 			},
-			target:  Options{Kind: api.KindPod, Namespace: tc.Namespace, Name: "p"},
+			target:  Options{Object: api.Ref(api.KindPod, tc.Namespace, "p")},
 			verdict: api.DoesNotFit,
 			funnels: []string{"3=0+2*NodeNotReachable+1*DeviceAllocated"},
 			nodes:   []string{"1*DeviceAllocated", "1*NodeNotReachable"},
 		},
 		"claim missing": {
 			cluster: []any{tc.Nodes("n1"), tc.Claim("train-gpu"), tc.Pod("p", tc.Using("train-gpus"))},
-			target:  Options{Kind: api.KindPod, Namespace: tc.Namespace, Name: "p"},
+			target:  Options{Object: api.Ref(api.KindPod, tc.Namespace, "p")},
 			verdict: api.Error,
 			nodes:   []string{"1*ClaimNotReady"},
 			summary: "did you mean train-gpu?",

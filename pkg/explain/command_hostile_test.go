@@ -107,7 +107,7 @@ func hostile(word string) (*snapshot.Snapshot, map[string][]api.Edit, []api.Reme
 		pods = append(pods, api.RemedyPod{Namespace: pod.Namespace, Name: pod.Name, Changed: true})
 	}
 	edit := func(kind, namespace, op, path string, from []byte) api.Edit {
-		e := api.Edit{Object: whatif.Object(kind, namespace, word), Op: op, Path: path, From: from}
+		e := api.Edit{Object: api.Ref(kind, namespace, word), Op: op, Path: path, From: from}
 		if op != "remove" {
 			e.Value = value
 		}
@@ -122,7 +122,7 @@ func hostile(word string) (*snapshot.Snapshot, map[string][]api.Edit, []api.Reme
 		"no pod":     {edit(api.KindPod, word, "remove", "", nil)},
 		"class":      {edit("DeviceClass", "", "replace", "/spec/selectors/0/cel/expression", nil)},
 		"no rule":    {edit("DeviceTaintRule", "", "remove", "", nil)},
-		"label":      {{Object: whatif.Object("Namespace", "", word), Op: "add", Path: "/metadata/labels/" + whatif.PointerToken(word), Value: value}},
+		"label":      {{Object: api.Ref("Namespace", "", word), Op: "add", Path: "/metadata/labels/" + whatif.PointerToken(word), Value: value}},
 		"cordon":     {edit(api.KindNode, "", "remove", "/spec/unschedulable", nil)},
 		"node taint": {edit(api.KindNode, "", "remove", "/spec/taints/0", taint)},
 		"deployment": {edit("Deployment", word, "remove", selected, nil)},

@@ -27,7 +27,7 @@ func TestCommands(t *testing.T) {
 			{Key: corev1.TaintNodeUnschedulable, Effect: corev1.TaintEffectNoSchedule},
 		}
 	}), tc.Pod("p"), ruleFor("broken", "xid"), tc.Pool("n1", tc.Devices(1)...), tc.Serving("one", "n1", "gpu-0"), tc.Claim(waiting, tc.GPUs("gpu", 2)))
-	node := whatif.Object(api.KindNode, "", "n1")
+	node := api.Ref(api.KindNode, "", "n1")
 	tests := map[string]struct {
 		edits []api.Edit
 		want  []string
@@ -42,9 +42,9 @@ func TestCommands(t *testing.T) {
 			[]api.Edit{whatif.NewEdit(node, "remove", "/spec/taints/0", nil), whatif.NewEdit(node, "remove", "/spec/taints/0", nil)},
 			[]string{"kubectl taint node n1 a=x:NoSchedule- b:NoExecute-"},
 		},
-		"a pod":              {[]api.Edit{whatif.NewEdit(whatif.Object(api.KindPod, tc.Namespace, "p"), "remove", "", nil)}, []string{"kubectl delete pod p -n ml"}},
-		"a rule":             {[]api.Edit{whatif.NewEdit("DeviceTaintRule/broken", "remove", "", nil)}, []string{"kubectl delete devicetaintrule broken"}},
-		"claims to wait for": {[]api.Edit{whatif.NewEdit(whatif.Object(api.KindClaim, "serving", "one"), "remove", "/status/allocation", nil)}, nil},
+		"a pod":              {[]api.Edit{whatif.NewEdit(api.Ref(api.KindPod, tc.Namespace, "p"), "remove", "", nil)}, []string{"kubectl delete pod p -n ml"}},
+		"a rule":             {[]api.Edit{whatif.NewEdit(api.Ref("DeviceTaintRule", "", "broken"), "remove", "", nil)}, []string{"kubectl delete devicetaintrule broken"}},
+		"claims to wait for": {[]api.Edit{whatif.NewEdit(api.Ref(api.KindClaim, "serving", "one"), "remove", "/status/allocation", nil)}, nil},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -66,7 +66,7 @@ func TestOldValues(t *testing.T) {
 			{MatchAttribute: ptr.To(resourceapi.FullyQualifiedName("a/x"))}, {MatchAttribute: ptr.To(resourceapi.FullyQualifiedName("a/y"))},
 		}
 	})
-	name := whatif.Object(api.KindClaim, tc.Namespace, waiting)
+	name := api.Ref(api.KindClaim, tc.Namespace, waiting)
 	got := whatif.WithOldValues(snap, []api.Edit{
 		whatif.NewEdit(name, "replace", "/spec/devices/requests/0/exactly/count", 1),
 		whatif.NewEdit(name, "replace", "/spec/devices/requests/0/exactly/count", 3),
@@ -74,7 +74,7 @@ func TestOldValues(t *testing.T) {
 		whatif.NewEdit(name, "remove", "/spec/devices/constraints/0", nil),
 		whatif.NewEdit(name, "remove", "/spec/devices/constraints/0", nil),
 		whatif.NewEdit(name, "remove", "/status/allocation", nil),
-		whatif.NewEdit("ResourceClaim/ml/gone", "remove", "/spec", nil),
+		whatif.NewEdit(api.Ref("ResourceClaim", "ml", "gone"), "remove", "/spec", nil),
 	})
 	var from []string
 	for _, e := range got {

@@ -131,7 +131,7 @@ func TestConflict(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			e, err := Explain(t.Context(), tc.Cluster(test.cluster...), Options{Kind: api.KindClaim, Namespace: tc.Namespace, Name: waiting})
+			e, err := Explain(t.Context(), tc.Cluster(test.cluster...), Options{Object: api.Ref(api.KindClaim, tc.Namespace, waiting)})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -32,7 +32,7 @@ func TestCountersOfManyNodes(t *testing.T) {
 			all = append(all, o...)
 		}
 		all = append(all, tc.Claim(waiting, tc.GPUs("gpu", 1, `device.attributes["gpu.example.com"].size == "whole"`)))
-		e, err := Explain(t.Context(), tc.Cluster(all...), Options{Kind: api.KindClaim, Namespace: tc.Namespace, Name: waiting})
+		e, err := Explain(t.Context(), tc.Cluster(all...), Options{Object: api.Ref(api.KindClaim, tc.Namespace, waiting)})
 		if err != nil {
 			t.Fatal(err)
 		}

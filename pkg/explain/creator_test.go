@@ -190,7 +190,7 @@ func TestCreatesNoPods(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			parts := append([]any{tc.Nodes("n1", "n2"), tc.Pool("n1", tc.Devices(4)...), tc.Template("one", tc.GPUs("gpu", 1))}, test.parts...)
-			e, err := Explain(t.Context(), tc.Cluster(parts...), Options{Kind: test.kind, Namespace: tc.Namespace, Name: "train"})
+			e, err := Explain(t.Context(), tc.Cluster(parts...), Options{Object: api.Ref(test.kind, tc.Namespace, "train")})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -129,7 +129,7 @@ func (x *builder) retry(ctx context.Context) error {
 	if x.Pod == nil || x.Target.Hypothetical {
 		return nil
 	}
-	whole := target.Options{Kind: api.KindPod, Namespace: x.Pod.Namespace, Name: x.Pod.Name}
+	whole := target.Options{Object: api.Ref(api.KindPod, x.Pod.Namespace, x.Pod.Name)}
 	after, released := released(x.Question)
 	if len(released) == 0 {
 		return nil
@@ -352,11 +352,7 @@ func errorSummary(q *funnel.Question, claims []api.ClaimExplanation, err error) 
 
 // classRejects reports whether devices were rejected because of their class.
 func classRejects(r *api.Rejection) bool {
-	if len(r.Evidence) == 0 {
-		return false
-	}
-	kind, _, _ := whatif.ParseObject(r.Evidence[0].Object)
-	return kind == "DeviceClass"
+	return len(r.Evidence) > 0 && r.Evidence[0].Object.Kind == "DeviceClass"
 }
 
 // classCount counts the devices that are known to be of the request's class.

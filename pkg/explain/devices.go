@@ -112,7 +112,7 @@ func (in *Inspection) Devices(ctx context.Context, opts Options, devices []*clus
 	}
 	v, err := verdict.Decide(ctx, in.question.Cluster, t, in.question.Selectors)
 	if err != nil {
-		return nil, nil, fmt.Errorf("explain %s: %w", target.Text(t.Object), err)
+		return nil, nil, fmt.Errorf("explain %s: %w", t.Object.Title(), err)
 	}
 	x := newBuilder(v, reasonsOnly)
 	x.devices = devices

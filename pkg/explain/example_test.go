@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"log"
 
+	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/load"
 )
@@ -20,7 +21,7 @@ func ExampleExplain() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	explanation, err := explain.Explain(ctx, snap, explain.Options{Kind: "Pod", Namespace: "research", Name: "pretrain-0"})
+	explanation, err := explain.Explain(ctx, snap, explain.Options{Object: api.Ref("Pod", "research", "pretrain-0")})
 	if err != nil {
 		log.Fatal(err)
 	}

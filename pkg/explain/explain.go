@@ -81,7 +81,7 @@ func explainTarget(ctx context.Context, c *cluster.Cluster, t *target.Target, d 
 	defer back()
 	v, err := verdict.Decide(ctx, c, t, selectors)
 	if err != nil {
-		return nil, nil, fmt.Errorf("explain %s: %w", target.Text(t.Object), err)
+		return nil, nil, fmt.Errorf("explain %s: %w", t.Object.Title(), err)
 	}
 	out, err := newBuilder(v, d).explanation(ctx)
 	return out, v, err
@@ -91,7 +91,7 @@ func explainTarget(ctx context.Context, c *cluster.Cluster, t *target.Target, d 
 func (x *builder) explanation(ctx context.Context) (*api.Explanation, error) {
 	parts, err := x.run(ctx)
 	if err != nil {
-		return nil, fmt.Errorf("explain %s: %w", target.Text(x.Target.Object), err)
+		return nil, fmt.Errorf("explain %s: %w", x.Target.Object.Title(), err)
 	}
 	if parts.onNode, err = x.describeNode(ctx); err != nil {
 		return nil, err

@@ -98,7 +98,7 @@ func TestFound(t *testing.T) {
 func surveyed(tb testing.TB, snap *snapshot.Snapshot) *builder {
 	tb.Helper()
 	facts := cluster.New(snap)
-	s := &target.Target{Object: api.Target{Kind: api.KindClaim}}
+	s := &target.Target{Options: target.Options{Object: api.Ref(api.KindClaim, "", "")}}
 	for _, c := range snap.Claims {
 		if c.Status.Allocation == nil {
 			s.Claims = append(s.Claims, cluster.PodClaim{Claim: c})

@@ -15,8 +15,8 @@ import (
 type AnswerGroup struct {
 	// First is the answer for one of them.
 	First *api.Explanation
-	// Owner is the workload of the pods, "job/train"; empty for bare pods.
-	Owner string
+	// Owner is the workload of the pods, empty for bare pods.
+	Owner api.ObjectRef
 	// Names are the names of the pods. Oldest is the age in seconds of the oldest pod, or of a
 	// workload without pods; it is 0 if no age is known.
 	Names  []string
@@ -28,11 +28,11 @@ type AnswerGroup struct {
 func (g *AnswerGroup) Name() string {
 	switch n := len(g.Names); {
 	case g.First.Target.Kind != api.KindPod:
-		return strings.ToLower(g.First.Target.Kind) + "/" + g.First.Target.Name
+		return g.First.Target.Argument()
 	case n == 1:
 		return g.Names[0]
-	case g.Owner != "":
-		return fmt.Sprintf("%s (%d pods)", g.Owner, n)
+	case g.Owner.Kind != "":
+		return fmt.Sprintf("%s (%d pods)", g.Owner.Argument(), n)
 	default:
 		return fmt.Sprintf("%s and %s", g.Names[0], english.Count(n-1, "equal pod"))
 	}
@@ -64,19 +64,19 @@ func GroupAnswers(answers []*api.Explanation) []*AnswerGroup {
 	var groups []*AnswerGroup
 	known := map[string]*AnswerGroup{}
 	for _, e := range answers {
-		owner, age := "", e.AgeSeconds
+		owner, age := api.ObjectRef{}, e.AgeSeconds
 		if len(e.Pods) > 0 {
 			owner, age = e.Pods[0].Owner, e.Pods[0].AgeSeconds
 		}
-		key := []string{e.Target.Namespace, owner, string(e.Verdict), string(e.Code), string(e.Stage), string(When(e))}
+		key := []string{e.Target.Namespace, owner.String(), string(e.Verdict), string(e.Code), string(e.Stage), string(When(e))}
 		switch {
 		case e.Target.Kind != api.KindPod:
 			// A workload has a line of its own.
-			owner = ""
+			owner = api.ObjectRef{}
 			key = append(key, e.Target.Kind, e.Target.Name)
-		case owner == "" && e.SameAs != nil:
+		case owner.Kind == "" && e.SameAs.Kind != "":
 			key = append(key, e.SameAs.Name)
-		case owner == "":
+		case owner.Kind == "":
 			key = append(key, e.Target.Name)
 		case e.Verdict != api.Fits && e.Verdict != api.Blocked:
 			key = append(key, e.Summary)

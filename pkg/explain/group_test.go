@@ -27,7 +27,7 @@ func TestEqualPodsAreOneLine(t *testing.T) {
 	var targets []Options
 	add := func(name, template string, age time.Duration, changes ...func(*corev1.Pod)) {
 		parts = append(parts, queuedPodOf(name, template, age, changes...))
-		targets = append(targets, Options{Kind: api.KindPod, Namespace: tc.Namespace, Name: name})
+		targets = append(targets, Options{Object: api.Ref(api.KindPod, tc.Namespace, name)})
 	}
 	for i := range 4 {
 		add(fmt.Sprintf("train-%d", i), "two", time.Hour-time.Duration(i)*time.Minute, ofJob)
@@ -82,7 +82,7 @@ func TestEqualPodsAreOneLine(t *testing.T) {
 // TestAgeOfWorkload: a workload without pods is as old as it is.
 func TestAgeOfWorkload(t *testing.T) {
 	e, err := Explain(t.Context(), tc.Cluster(tc.Nodes("n1"), tc.Pool("n1", tc.Devices(4)...), tc.Template("one", tc.GPUs("gpu", 1)),
-		existing("Deployment", 3, replicaFailure("no"), func(w *snapshot.Workload) { w.CreationTimestamp = metav1.NewTime(tc.Taken().Add(-time.Hour)) })), Options{Kind: "Deployment", Namespace: tc.Namespace, Name: "train"})
+		existing("Deployment", 3, replicaFailure("no"), func(w *snapshot.Workload) { w.CreationTimestamp = metav1.NewTime(tc.Taken().Add(-time.Hour)) })), Options{Object: api.Ref("Deployment", tc.Namespace, "train")})
 	if err != nil {
 		t.Fatal(err)
 	}

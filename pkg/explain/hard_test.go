@@ -22,7 +22,7 @@ func TestCountingIsCorrected(t *testing.T) {
 	snap := tc.Cluster(tc.Gate("DRAConsumableCapacity", false), tc.Nodes("a", "b", "c"),
 		tc.Pool("a", tc.Devices(24, "memory:=8")...), tc.Pool("b", tc.Devices(24, "memory:=8")...), tc.Pool("c", tc.Devices(2)...),
 		tc.Claim(waiting, tc.GPUs("gpu", 25).WithCapacity("memory", "1")))
-	e, err := Explain(t.Context(), snap, Options{Kind: api.KindClaim, Namespace: tc.Namespace, Name: waiting})
+	e, err := Explain(t.Context(), snap, Options{Object: api.Ref(api.KindClaim, tc.Namespace, waiting)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -43,7 +43,7 @@ func TestSlowNodeIsTold(t *testing.T) {
 	snap := tc.Cluster(tc.Nodes("a", "b", "c"),
 		tc.Pool("a", tc.Devices(24)...), tc.Pool("b", tc.Devices(24)...), tc.Pool("c", tc.Devices(26, "model=x")...),
 		tc.Claim(waiting, tc.GPUs("gpu", 27)))
-	e, err := Explain(t.Context(), snap, Options{Kind: api.KindClaim, Namespace: tc.Namespace, Name: waiting})
+	e, err := Explain(t.Context(), snap, Options{Object: api.Ref(api.KindClaim, tc.Namespace, waiting)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -79,7 +79,7 @@ func TestHardHasRemedy(t *testing.T) {
 			snap := tc.Cluster(i.short...)
 			explained := func(t *testing.T) *api.Explanation {
 				t.Helper()
-				e, err := Explain(t.Context(), snap, Options{Kind: api.KindPod, Namespace: tc.Namespace, Name: waiting})
+				e, err := Explain(t.Context(), snap, Options{Object: api.Ref(api.KindPod, tc.Namespace, waiting)})
 				if err != nil {
 					t.Fatal(err)
 				}

@@ -253,7 +253,7 @@ func TestHints(t *testing.T) {
 
 func explainPod(t *testing.T, snap *snapshot.Snapshot) *api.Explanation {
 	t.Helper()
-	got, err := Explain(t.Context(), snap, Options{Kind: api.KindPod, Namespace: tc.Namespace, Name: "train-0"})
+	got, err := Explain(t.Context(), snap, Options{Object: api.Ref(api.KindPod, tc.Namespace, "train-0")})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -278,7 +278,7 @@ func TestUnmappedExtendedResource(t *testing.T) {
 		"plain pod":     {parts: []any{tc.Nodes("node-1"), tc.Pod("train-0")}, want: "uses no ResourceClaim and no extended resource of a DeviceClass"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			e, err := Explain(t.Context(), tc.Cluster(test.parts...), Options{Kind: api.KindPod, Namespace: tc.Namespace, Name: "train-0"})
+			e, err := Explain(t.Context(), tc.Cluster(test.parts...), Options{Object: api.Ref(api.KindPod, tc.Namespace, "train-0")})
 			said := ""
 			switch {
 			case err != nil:
@@ -315,7 +315,7 @@ func TestExtendedResourceNames(t *testing.T) {
 			snap := tc.Cluster(tc.Gate("DRAExtendedResource", true), tc.Nodes("n1"), tc.Pool("n1", tc.Devices(4)...), asking, func(s *snapshot.Snapshot) {
 				s.Classes[0].Spec.ExtendedResourceName = ptr.To("example.com/gpu")
 			})
-			e, err := Explain(t.Context(), snap, Options{Kind: api.KindPod, Namespace: tc.Namespace, Name: "train-0", Device: "n1/gpu-0"})
+			e, err := Explain(t.Context(), snap, Options{Object: api.Ref(api.KindPod, tc.Namespace, "train-0"), Device: "n1/gpu-0"})
 			if err != nil {
 				t.Fatal(err)
 			}

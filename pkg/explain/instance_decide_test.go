@@ -120,7 +120,7 @@ func BenchmarkHard(b *testing.B) {
 				conflict += time.Since(start)
 
 				start = time.Now()
-				e, err := Explain(b.Context(), tc.Cluster(i.short...), Options{Kind: api.KindPod, Namespace: tc.Namespace, Name: waiting})
+				e, err := Explain(b.Context(), tc.Cluster(i.short...), Options{Object: api.Ref(api.KindPod, tc.Namespace, waiting)})
 				if err != nil {
 					b.Fatal(err)
 				}

@@ -14,8 +14,8 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/target"
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/verdict"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
-	"github.com/kubectl-dra/kubectl-dra/pkg/lifecycle"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
+	"github.com/kubectl-dra/kubectl-dra/pkg/whatif"
 )
 
 // maxExplained is for how many kinds of members that do not fit the reason is looked for,
@@ -69,11 +69,11 @@ func (a *answers) members(ctx context.Context, s *target.Target, waiting []*verd
 		switch {
 		case a.HasDevices(pod):
 			m.WithDevices++
-			kinds.add("devices "+lifecycle.WorkloadName(pod), pod, api.MemberKind{Verdict: api.Allocated}, pod.Spec.NodeName)
+			kinds.add("devices "+whatif.Owner(pod).Argument(), pod, api.MemberKind{Verdict: api.Allocated}, pod.Spec.NodeName)
 		case snapshot.Waits(pod):
 			m.Waiting++
 		case pod.Spec.NodeName != "":
-			kinds.add("node "+lifecycle.WorkloadName(pod), pod, api.MemberKind{Verdict: api.Allocated}, pod.Spec.NodeName)
+			kinds.add("node "+whatif.Owner(pod).Argument(), pod, api.MemberKind{Verdict: api.Allocated}, pod.Spec.NodeName)
 		}
 	}
 	explained := 0

@@ -100,7 +100,7 @@ func TestNearestRemedy(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			snap := tc.Cluster(test.cluster...)
-			e, err := Explain(t.Context(), snap, Options{Kind: api.KindPod, Namespace: tc.Namespace, Name: "train-0"})
+			e, err := Explain(t.Context(), snap, Options{Object: api.Ref(api.KindPod, tc.Namespace, "train-0")})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -194,7 +194,7 @@ func TestHeadline(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			e, err := Explain(t.Context(), tc.Cluster(test.cluster...), Options{Kind: api.KindClaim, Namespace: tc.Namespace, Name: waiting})
+			e, err := Explain(t.Context(), tc.Cluster(test.cluster...), Options{Object: api.Ref(api.KindClaim, tc.Namespace, waiting)})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -212,7 +212,7 @@ func TestNominated(t *testing.T) {
 		tc.Pod("p", tc.Using(waiting), func(p *corev1.Pod) {
 			p.Spec.Containers[0].Resources.Requests = corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("4")}
 			p.Status.NominatedNodeName = "n1"
-		})), Options{Kind: api.KindPod, Namespace: tc.Namespace, Name: "p"})
+		})), Options{Object: api.Ref(api.KindPod, tc.Namespace, "p")})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -244,7 +244,7 @@ func TestSameCause(t *testing.T) {
 			for i, node := range []string{"n1", "n2", "n3"} {
 				parts = append(parts, test.each(i, node)...)
 			}
-			e, err := Explain(t.Context(), tc.Cluster(parts...), Options{Kind: api.KindClaim, Namespace: tc.Namespace, Name: waiting})
+			e, err := Explain(t.Context(), tc.Cluster(parts...), Options{Object: api.Ref(api.KindClaim, tc.Namespace, waiting)})
 			if err != nil {
 				t.Fatal(err)
 			}

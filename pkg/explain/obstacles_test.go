@@ -96,10 +96,10 @@ func TestObstacles(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			target := Options{Kind: api.KindPod, Namespace: tc.Namespace, Name: "p"}
+			target := Options{Object: api.Ref(api.KindPod, tc.Namespace, "p")}
 			snap := tc.Cluster(test.cluster...)
 			if snap.Pod(tc.Namespace, "p") == nil {
-				target = Options{Kind: api.KindClaim, Namespace: tc.Namespace, Name: "c"}
+				target = Options{Object: api.Ref(api.KindClaim, tc.Namespace, "c")}
 			}
 			e, err := Explain(t.Context(), snap, target)
 			if err != nil {
@@ -119,7 +119,7 @@ func TestObstacles(t *testing.T) {
 func TestClaimBeingDeleted(t *testing.T) {
 	snap := tc.Cluster(tc.Nodes("n1"), tc.Pool("n1", tc.Devices(2)...), tc.Claim("c", tc.GPUs("gpu", 1)))
 	snap.Claims[0].DeletionTimestamp = &metav1.Time{Time: time.Unix(1, 0)}
-	e, err := Explain(t.Context(), snap, Options{Kind: api.KindClaim, Namespace: tc.Namespace, Name: "c"})
+	e, err := Explain(t.Context(), snap, Options{Object: api.Ref(api.KindClaim, tc.Namespace, "c")})
 	if err != nil {
 		t.Fatal(err)
 	}

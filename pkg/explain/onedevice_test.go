@@ -249,7 +249,7 @@ func TestOneDevice(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			snap := tc.Cluster(append([]any{tc.Nodes("n1", "n2")}, test.cluster...)...)
-			e, err := Explain(t.Context(), snap, Options{Kind: api.KindClaim, Namespace: tc.Namespace, Name: waiting, Device: "x"})
+			e, err := Explain(t.Context(), snap, Options{Object: api.Ref(api.KindClaim, tc.Namespace, waiting), Device: "x"})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -312,7 +312,7 @@ func TestDeviceFacts(t *testing.T) {
 		tc.Claim(waiting, tc.GPUs("gpu", 1)),
 	)
 	before := asJSON(snap)
-	e, err := Explain(t.Context(), snap, Options{Kind: api.KindClaim, Namespace: tc.Namespace, Name: waiting, Device: tc.Driver + "/n1/x"})
+	e, err := Explain(t.Context(), snap, Options{Object: api.Ref(api.KindClaim, tc.Namespace, waiting), Device: tc.Driver + "/n1/x"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -332,8 +332,8 @@ func TestDeviceFacts(t *testing.T) {
 			CounterSet: "board", Counter: "slices", Consumes: "3", Total: "4", Available: "1", UsedBy: []string{"x"}, CompatibilityGroups: []string{"mig"},
 		}},
 		Taints: []api.TaintEvidence{
-			{Taint: "xid=79:NoExecute", Evidence: api.Evidence{Object: "ResourceSlice/n1-00", Path: "spec.devices[name=x].taints", Found: "xid=79:NoExecute"}},
-			{Taint: "drain:NoSchedule", Evidence: api.Evidence{Object: "DeviceTaintRule/drain", Path: "spec.taint", Found: "drain:NoSchedule"}},
+			{Taint: "xid=79:NoExecute", Evidence: api.Evidence{Object: api.Ref("ResourceSlice", "", "n1-00"), Path: "spec.devices[name=x].taints", Found: "xid=79:NoExecute"}},
+			{Taint: "drain:NoSchedule", Evidence: api.Evidence{Object: api.Ref("DeviceTaintRule", "", "drain"), Path: "spec.taint", Found: "drain:NoSchedule"}},
 		},
 		BindingConditions: []string{"ready"}, BindingFailureConditions: []string{"broken"},
 		Holders: []api.DeviceHolder{{
@@ -372,7 +372,7 @@ func TestDeviceNames(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			e, err := Explain(t.Context(), tc.Cluster(parts...), Options{Kind: api.KindClaim, Namespace: tc.Namespace, Name: waiting, Device: test.device, Node: test.node})
+			e, err := Explain(t.Context(), tc.Cluster(parts...), Options{Object: api.Ref(api.KindClaim, tc.Namespace, waiting), Device: test.device, Node: test.node})
 			var target *TargetError
 			switch {
 			case test.want == "" && (!errors.As(err, &target) || !strings.HasPrefix(target.Hint, test.hint)):
@@ -382,7 +382,7 @@ func TestDeviceNames(t *testing.T) {
 			}
 		})
 	}
-	e, err := Explain(t.Context(), tc.Cluster(parts...), Options{Kind: api.KindClaim, Namespace: tc.Namespace, Name: waiting, Device: "only", Node: "n2"})
+	e, err := Explain(t.Context(), tc.Cluster(parts...), Options{Object: api.Ref(api.KindClaim, tc.Namespace, waiting), Device: "only", Node: "n2"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -441,11 +441,11 @@ func TestOutOfReach(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			snap := tc.Cluster(tc.Nodes("n1", "n2"), test.slice, tc.Claim(waiting, tc.GPUs("gpu", 1)))
-			e, err := Explain(t.Context(), snap, Options{Kind: api.KindClaim, Namespace: tc.Namespace, Name: waiting, Device: "x", Node: test.node})
+			e, err := Explain(t.Context(), snap, Options{Object: api.Ref(api.KindClaim, tc.Namespace, waiting), Device: "x", Node: test.node})
 			if err != nil {
 				t.Fatal(err)
 			}
-			test.want.Object = "ResourceSlice/s-00"
+			test.want.Object = api.Ref("ResourceSlice", "", "s-00")
 			for _, check := range e.Device.Requests[0].Checks {
 				switch {
 				case check.Check == "Reach":
@@ -468,7 +468,7 @@ func TestWhereOfMixedDevices(t *testing.T) {
 	})).Change(func(s *resourceapi.ResourceSlice) {
 		s.Spec.NodeName, s.Spec.PerDeviceNodeSelection = nil, new(true)
 	}), tc.Claim(waiting, tc.GPUs("gpu", 1)))
-	e, err := Explain(t.Context(), snap, Options{Kind: api.KindClaim, Namespace: tc.Namespace, Name: waiting})
+	e, err := Explain(t.Context(), snap, Options{Object: api.Ref(api.KindClaim, tc.Namespace, waiting)})
 	if err != nil {
 		t.Fatal(err)
 	}

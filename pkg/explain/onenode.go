@@ -80,7 +80,7 @@ func (x *builder) judgeDevices(ctx context.Context, node *corev1.Node, away bool
 	if len(elsewhere) > 0 && x.Pod != nil && !x.Target.Hypothetical {
 		after, released := released(x.Question)
 		if !slices.ContainsFunc(elsewhere, func(name string) bool { return !slices.Contains(released, name) }) {
-			again, err := ExplainWith(ctx, after, target.Options{Kind: api.KindPod, Namespace: x.Pod.Namespace, Name: x.Pod.Name, Node: node.Name})
+			again, err := ExplainWith(ctx, after, target.Options{Object: api.Ref(api.KindPod, x.Pod.Namespace, x.Pod.Name), Node: node.Name})
 			if err != nil {
 				return err
 			}

@@ -31,7 +31,7 @@ func TestOneNodeAgrees(t *testing.T) {
 		}
 		facts := cluster.New(c.Snapshot)
 		for node, outcome := range want.outcomes {
-			target := Options{Kind: api.KindPod, Namespace: fleet.Namespace, Name: fleet.Waiting, Node: node}
+			target := Options{Object: api.Ref(api.KindPod, fleet.Namespace, fleet.Waiting), Node: node}
 			e, err := ExplainWith(t.Context(), facts, target)
 			if err != nil {
 				t.Fatal(err)

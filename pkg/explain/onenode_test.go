@@ -165,9 +165,9 @@ func TestOneNode(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			snap := tc.Cluster(append([]any{tc.Nodes("n1", "n2", "n3")}, test.cluster...)...)
-			target := Options{Kind: api.KindClaim, Namespace: tc.Namespace, Name: waiting, Node: "n1"}
+			target := Options{Object: api.Ref(api.KindClaim, tc.Namespace, waiting), Node: "n1"}
 			if test.pod != "" {
-				target.Kind, target.Name = api.KindPod, test.pod
+				target.Object = api.Ref(api.KindPod, tc.Namespace, test.pod)
 			}
 			e, err := Explain(t.Context(), snap, target)
 			if err != nil {
@@ -228,7 +228,7 @@ func TestStageOfOneNode(t *testing.T) {
 		tc.Nodes("n1", "n2"), tc.Pool("n1", tc.Devices(1)...), tc.Claim(waiting, tc.GPUs("gpu", 1)), tc.Pod("train-0", tc.Using(waiting)),
 		tc.ChangeNode("n1", func(n *corev1.Node) { n.Spec.Unschedulable = true }),
 	}
-	target := Options{Kind: api.KindPod, Namespace: tc.Namespace, Name: "train-0", Node: "n1"}
+	target := Options{Object: api.Ref(api.KindPod, tc.Namespace, "train-0"), Node: "n1"}
 	e, err := Explain(t.Context(), tc.Cluster(parts...), target)
 	if err != nil || e.Stage != api.StageAllocation {
 		t.Errorf("stage %s, want %s: %v", e.Stage, api.StageAllocation, err)
@@ -254,7 +254,7 @@ func TestUnknownNode(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			snap := tc.Cluster(append(test.cluster, tc.Claim(waiting, tc.GPUs("gpu", 1)))...)
-			_, err := Explain(t.Context(), snap, Options{Kind: api.KindClaim, Namespace: tc.Namespace, Name: waiting, Node: "gpu-1"})
+			_, err := Explain(t.Context(), snap, Options{Object: api.Ref(api.KindClaim, tc.Namespace, waiting), Node: "gpu-1"})
 			var target *TargetError
 			if !errors.As(err, &target) || target.Hint != test.hint || target.Target.Kind != api.KindNode {
 				t.Errorf("error %v, want the hint %q", err, test.hint)
@@ -337,7 +337,7 @@ func TestNearestNode(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			snap := tc.Cluster(append([]any{tc.Nodes("n1", "n2")}, test.cluster...)...)
-			e, err := Explain(t.Context(), snap, Options{Kind: api.KindClaim, Namespace: tc.Namespace, Name: waiting})
+			e, err := Explain(t.Context(), snap, Options{Object: api.Ref(api.KindClaim, tc.Namespace, waiting)})
 			if err != nil {
 				t.Fatal(err)
 			}

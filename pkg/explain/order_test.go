@@ -37,7 +37,7 @@ func TestOrderOfNodes(t *testing.T) {
 	backward := slices.Clone(forward)
 	slices.Reverse(backward)
 	got, want := outcomes(backward), outcomes(forward)
-	answer, err := Explain(t.Context(), c.Snapshot, Options{Kind: api.KindClaim, Namespace: claim.Namespace, Name: claim.Name})
+	answer, err := Explain(t.Context(), c.Snapshot, Options{Object: api.Ref(api.KindClaim, claim.Namespace, claim.Name)})
 	if err != nil {
 		t.Fatal(err)
 	}

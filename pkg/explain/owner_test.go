@@ -85,7 +85,7 @@ func TestOwners(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			snap := tc.Cluster(append([]any{tc.Nodes("n1"), tc.Pool("n1", tc.Devices(1)...), tc.Claim("want", tc.GPUs("gpu", 1))}, test.parts...)...)
 			snap.Sort()
-			e, err := Explain(t.Context(), snap, Options{Kind: test.kind, Namespace: tc.Namespace, Name: test.name})
+			e, err := Explain(t.Context(), snap, Options{Object: api.Ref(test.kind, tc.Namespace, test.name)})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -98,7 +98,7 @@ func TestOwners(t *testing.T) {
 			}
 		})
 	}
-	_, err := Explain(t.Context(), tc.Cluster(cluster...), Options{Kind: "RayCluster", Namespace: tc.Namespace, Name: "none"})
+	_, err := Explain(t.Context(), tc.Cluster(cluster...), Options{Object: api.Ref("RayCluster", tc.Namespace, "none")})
 	if target := new(TargetError); !errors.As(err, &target) {
 		t.Errorf("got %v", err)
 	}
@@ -112,7 +112,7 @@ func TestHiddenOwners(t *testing.T) {
 		"trainpolicies.example.com": "TrainPolicy", "gizmoes.example.com": "Gizmo", "jobs.batch": "Job", "deployments.apps": "Deployment",
 	} {
 		reason := "this user may not get " + resource + " in namespace ml"
-		_, err := Explain(t.Context(), tc.Cluster(tc.Nodes("n1"), tc.Gap(resource, reason)), Options{Kind: kind, Namespace: tc.Namespace, Name: "x"})
+		_, err := Explain(t.Context(), tc.Cluster(tc.Nodes("n1"), tc.Gap(resource, reason)), Options{Object: api.Ref(kind, tc.Namespace, "x")})
 		target := new(TargetError)
 		if !errors.As(err, &target) || target.Hint != "it may exist all the same: "+reason {
 			t.Errorf("%s: %v, hint %q", kind, err, target.Hint)

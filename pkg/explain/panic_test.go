@@ -27,7 +27,7 @@ func TestAllocatorPanics(t *testing.T) {
 {apiVersion: resource.k8s.io/v1, kind: ResourceClaim, metadata: {name: x, namespace: default}, spec: {devices: {requests: [{name: r, exactly: {deviceClassName: c}}]}}}
 `)
 	snap.Classes[0].Spec.Selectors = []resourceapi.DeviceSelector{{}}
-	e, err := explain.Explain(t.Context(), snap, explain.Options{Kind: "ResourceClaim", Namespace: "default", Name: "x"})
+	e, err := explain.Explain(t.Context(), snap, explain.Options{Object: api.Ref("ResourceClaim", "default", "x")})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -33,7 +33,7 @@ func TestNamesOfPlannedClaims(t *testing.T) {
 			want: []string{
 				"Node n1 has enough devices for each of request ent.gpu and request net.more alone, but not for all together.",
 				"request 1 device instead of 2 in request net.more",
-				`"object":"ResourceClaimTemplate/ml/second","path":"spec.spec.devices.requests[0].exactly.count"`,
+				`"name":"second"},"path":"spec.spec.devices.requests[0].exactly.count"`,
 			},
 		},
 		"too many": {
@@ -42,11 +42,11 @@ func TestNamesOfPlannedClaims(t *testing.T) {
 		},
 		"selector that fails": {
 			one: tc.GPUs("gpu", 1, `device.attributes["gpu.example.com"].nope == "x"`), two: gpu, target: "Pod/zed",
-			want: []string{`"object":"ResourceClaimTemplate/ml/first","path":"spec.spec.devices.requests[0].exactly.selectors[0].cel.expression"`},
+			want: []string{`"name":"first"},"path":"spec.spec.devices.requests[0].exactly.selectors[0].cel.expression"`},
 		},
 		"template": {
 			one: tc.GPUs("gpu", 1, `device.attributes["gpu.example.com"].nope == "x"`), two: gpu, target: "ResourceClaimTemplate/first",
-			want: []string{`"object":"ResourceClaimTemplate/ml/first","path":"spec.spec.devices.requests[0].exactly.selectors[0].cel.expression"`},
+			want: []string{`"name":"first"},"path":"spec.spec.devices.requests[0].exactly.selectors[0].cel.expression"`},
 		},
 		"template of too many": {
 			one: tc.GPUs("gpu", 33), two: gpu, target: "ResourceClaimTemplate/first",

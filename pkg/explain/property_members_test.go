@@ -140,7 +140,7 @@ func checkMembers(ctx context.Context, c *membersCase) (string, error) {
 		}
 	}
 	facts := cluster.New(c.snap)
-	answers, err := ExplainEach(ctx, facts, []Options{{Kind: api.KindPodGroup, Namespace: fleet.Namespace, Name: "workers"}})
+	answers, err := ExplainEach(ctx, facts, []Options{{Object: api.Ref(api.KindPodGroup, fleet.Namespace, "workers")}})
 	if err == nil {
 		err = answers[0].Err
 	}

@@ -104,7 +104,7 @@ func bareHardware(c *fleet.Case) {
 func TestOutlookOfHardInstances(t *testing.T) {
 	t.Parallel()
 	snap := tc.Cluster(tc.Nodes("n1"), tc.Pool("n1", tc.Devices(24)...), tc.Claim("c", tc.GPUs("r", 25)), tc.Pod("p", tc.Using("c")))
-	e, err := Explain(t.Context(), snap, Options{Kind: api.KindPod, Namespace: tc.Namespace, Name: "p"})
+	e, err := Explain(t.Context(), snap, Options{Object: api.Ref(api.KindPod, tc.Namespace, "p")})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -128,7 +128,7 @@ func checkProperties(ctx context.Context, t *testing.T, c *fleet.Case, table *co
 	before := asJSON(c.Snapshot)
 	want := askPlainly(ctx, t, c)
 	facts := cluster.New(c.Snapshot)
-	found, err := target.Find(facts, Options{Kind: api.KindPod, Namespace: fleet.Namespace, Name: fleet.Waiting, AllRemedies: true})
+	found, err := target.Find(facts, Options{Object: api.Ref(api.KindPod, fleet.Namespace, fleet.Waiting), AllRemedies: true})
 	if err != nil {
 		return err
 	}

@@ -117,7 +117,7 @@ func (a *answers) shared(p *verdict.Queued, s *target.Target) *api.Explanation {
 		same.OneMoreNode = nil
 		out.Outlook = &same
 	}
-	out.SameAs = &from.Target
+	out.SameAs = from.Target
 	return out
 }
 
@@ -128,7 +128,7 @@ func (a *answers) settled(e api.Explanation, p *verdict.Queued, s *target.Target
 	switch {
 	case p.Reservation != nil:
 		placement := placed(p)
-		if e.Placement == nil || e.Placement.Node != placement.Node || e.SameAs != nil {
+		if e.Placement == nil || e.Placement.Node != placement.Node || e.SameAs.Kind != "" {
 			placement.Score = 0
 			e.Placement = placement
 			text = funnel.PlacementText(e.Placement)

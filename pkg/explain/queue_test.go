@@ -40,7 +40,7 @@ func explainEach(t *testing.T, snap *snapshot.Snapshot, targets ...string) map[s
 	options := make([]Options, 0, len(targets))
 	for _, target := range targets {
 		kind, name, _ := strings.Cut(target, "/")
-		options = append(options, Options{Kind: kind, Namespace: tc.Namespace, Name: name})
+		options = append(options, Options{Object: api.Ref(kind, tc.Namespace, name)})
 	}
 	answers, err := ExplainEach(t.Context(), c, options)
 	if err != nil {
@@ -176,7 +176,7 @@ func TestEqualPodsShareTheAnswer(t *testing.T) {
 		if i == 0 {
 			wanted = api.Fits
 		}
-		if e.Verdict != wanted || e.Target.Name != target[4:] || (e.SameAs == nil) != (i == 0) || len(e.Pods) != 1 || e.Pods[0].Name != e.Target.Name {
+		if e.Verdict != wanted || e.Target.Name != target[4:] || (e.SameAs.Kind == "") != (i == 0) || len(e.Pods) != 1 || e.Pods[0].Name != e.Target.Name {
 			t.Errorf("%s: %s, the same as %v: %s", target, e.Verdict, e.SameAs, e.Summary)
 		}
 	}
@@ -208,10 +208,10 @@ func TestLabelsThatOthersSelectBy(t *testing.T) {
 			if e := found["Pod/red"]; (e.Verdict == api.DoesNotFit) != avoided {
 				t.Errorf("red: %s: %s", e.Verdict, e.Summary)
 			}
-			if e := found["Pod/blue"]; e.Verdict != api.Fits || (e.SameAs == nil) != avoided {
+			if e := found["Pod/blue"]; e.Verdict != api.Fits || (e.SameAs.Kind == "") != avoided {
 				t.Errorf("blue: %s: %s; same as %+v", e.Verdict, e.Summary, e.SameAs)
 			}
-			if e := found["Pod/blue-2"]; e.Verdict != api.Fits || e.SameAs == nil {
+			if e := found["Pod/blue-2"]; e.Verdict != api.Fits || e.SameAs.Kind == "" {
 				t.Errorf("blue-2: %s: %s; same as %+v", e.Verdict, e.Summary, e.SameAs)
 			}
 		})
@@ -238,20 +238,20 @@ func TestEquivalentPods(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			snap := tc.Cluster(append(test.parts, tc.Nodes("n1"), pod("pod-a", "one"), pod("pod-b", "two"))...)
 			c := cluster.New(snap)
-			targets := []Options{{Kind: api.KindPod, Namespace: tc.Namespace, Name: "pod-a"}, {Kind: api.KindPod, Namespace: tc.Namespace, Name: "pod-b"}}
+			targets := []Options{{Object: api.Ref(api.KindPod, tc.Namespace, "pod-a")}, {Object: api.Ref(api.KindPod, tc.Namespace, "pod-b")}}
 			answers, err := ExplainEquivalent(t.Context(), c, targets)
 			if err != nil {
 				t.Fatal(err)
 			}
 			second := answers[1].Explanation
-			if same := ptr.Deref(second.SameAs, api.Target{}).Name; same != test.same || !strings.Contains(second.Summary, test.says) || second.Claims[0].Name != "two" {
+			if same := second.SameAs.Name; same != test.same || !strings.Contains(second.Summary, test.says) || second.Claims[0].Name != "two" {
 				t.Errorf("like %q with %q, of claim %s, want like %q with %q", same, second.Summary, second.Claims[0].Name, test.same, test.says)
 			}
 			each, err := ExplainEach(t.Context(), c, targets)
 			if err != nil {
 				t.Fatal(err)
 			}
-			if each[1].Explanation.SameAs != nil || each[1].Explanation.Summary != second.Summary || each[1].Explanation.Code != second.Code {
+			if each[1].Explanation.SameAs.Kind != "" || each[1].Explanation.Summary != second.Summary || each[1].Explanation.Code != second.Code {
 				t.Errorf("one by one it is %+v, want %q", each[1].Explanation, second.Summary)
 			}
 		})

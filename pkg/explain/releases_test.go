@@ -348,7 +348,7 @@ func TestTimeoutByRelease(t *testing.T) {
 				tc.Claim("c", tc.GPUs("gpus", 25)), tc.Pod("p", tc.Using("c")))
 			snap.ServerVersion = version
 			c := allocator.Reopen(cluster.New(snap), allocator.WithTimeout(300*time.Millisecond))
-			e, err := ExplainWith(t.Context(), c, Options{Kind: api.KindPod, Namespace: tc.Namespace, Name: "p"})
+			e, err := ExplainWith(t.Context(), c, Options{Object: api.Ref(api.KindPod, tc.Namespace, "p")})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -361,7 +361,7 @@ func TestTimeoutByRelease(t *testing.T) {
 
 func whyPod(t *testing.T, snap *snapshot.Snapshot) *api.Explanation {
 	t.Helper()
-	e, err := Explain(t.Context(), snap, Options{Kind: api.KindPod, Namespace: tc.Namespace, Name: "p"})
+	e, err := Explain(t.Context(), snap, Options{Object: api.Ref(api.KindPod, tc.Namespace, "p")})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -89,7 +89,7 @@ func TestCorrections(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			snap := fleetOfTwo(t, tc.Claim(waiting, tc.GPUs("r", 1, long.Replace(test.expression)).OfClass(test.class)))
 			e := whyWaiting(t, snap)
-			checkRemedies(t, snap, Options{Kind: api.KindClaim, Namespace: tc.Namespace, Name: waiting}, e)
+			checkRemedies(t, snap, Options{Object: api.Ref(api.KindClaim, tc.Namespace, waiting)}, e)
 			if e.Verdict != test.verdict || !strings.Contains(e.Summary, test.said) {
 				t.Errorf("%s, %s\nwant %s, %s", e.Verdict, e.Summary, test.verdict, test.said)
 			}

@@ -18,7 +18,7 @@ func TestRemediesOfMixedFleet(t *testing.T) {
 	claim := benchClaim(9)
 	claim.Spec.Devices.Requests[0].Exactly.Selectors = tc.CELSelectors(`device.capacity["` + fleet.Driver + `"].memory.compareTo(quantity("40Gi")) >= 0`)
 	snap.Claims = append(snap.Claims, claim)
-	out, err := Explain(t.Context(), snap, Options{Kind: api.KindClaim, Namespace: claim.Namespace, Name: claim.Name})
+	out, err := Explain(t.Context(), snap, Options{Object: api.Ref(api.KindClaim, claim.Namespace, claim.Name)})
 	if err != nil {
 		t.Fatal(err)
 	}

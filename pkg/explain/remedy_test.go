@@ -37,12 +37,8 @@ func applied(t *testing.T, snap *snapshot.Snapshot, r *api.Remedy) *snapshot.Sna
 		tc.Gate(r.FeatureGate, true)(&amended)
 	}
 	for _, e := range r.Edits {
-		kind, rest, _ := strings.Cut(e.Object, "/")
-		namespace, name, ok := strings.Cut(rest, "/")
-		if !ok {
-			namespace, name = "", rest
-		}
-		switch kind {
+		namespace, name := e.Object.Namespace, e.Object.Name
+		switch e.Object.Kind {
 		case api.KindClaim:
 			applyTo(t, &amended.Claims, namespace, name, e)
 		case api.KindTemplate:
@@ -60,7 +56,7 @@ func applied(t *testing.T, snap *snapshot.Snapshot, r *api.Remedy) *snapshot.Sna
 		case api.KindNode:
 			applyTo(t, &amended.Nodes, namespace, name, e)
 		default:
-			at := slices.IndexFunc(amended.Workloads, func(w *snapshot.Workload) bool { return w.Kind == kind && w.Name == name })
+			at := slices.IndexFunc(amended.Workloads, func(w *snapshot.Workload) bool { return w.Kind == e.Object.Kind && w.Name == name })
 			w := *amended.Workloads[at]
 			e.Path = strings.TrimPrefix(e.Path, "/spec/template/spec")
 			w.Template.Spec = *patched(t, &w.Template.Spec, e)
@@ -188,7 +184,7 @@ func TestRemediesAreTrue(t *testing.T) {
 		snap := randomCluster(t, random)
 		crowd(snap, random)
 		enrich(snap, random)
-		opts := Options{Kind: api.KindClaim, Namespace: tc.Namespace, Name: waiting, AllRemedies: true}
+		opts := Options{Object: api.Ref(api.KindClaim, tc.Namespace, waiting), AllRemedies: true}
 		e, err := Explain(t.Context(), snap, opts)
 		if err != nil {
 			t.Fatal(err)
@@ -295,8 +291,8 @@ func withVersion(version string) func(*resourceapi.Device) {
 }
 
 func TestRemedies(t *testing.T) {
-	theClaim := Options{Kind: api.KindClaim, Namespace: tc.Namespace, Name: waiting}
-	thePod := Options{Kind: api.KindPod, Namespace: tc.Namespace, Name: "p"}
+	theClaim := Options{Object: api.Ref(api.KindClaim, tc.Namespace, waiting)}
+	thePod := Options{Object: api.Ref(api.KindPod, tc.Namespace, "p")}
 	attribute := func(name string) string { return `device.attributes["gpu.example.com"].` + name }
 	memoryOf := func(quantity string) string {
 		return `device.capacity["gpu.example.com"].memory.compareTo(quantity("` + quantity + `")) >= 0`

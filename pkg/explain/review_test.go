@@ -20,8 +20,8 @@ import (
 
 // TestDeceptive covers clusters where the first thing that comes to mind is not the answer.
 func TestDeceptive(t *testing.T) {
-	thePod := Options{Kind: api.KindPod, Namespace: tc.Namespace, Name: "p"}
-	theClaim := Options{Kind: api.KindClaim, Namespace: tc.Namespace, Name: waiting}
+	thePod := Options{Object: api.Ref(api.KindPod, tc.Namespace, "p")}
+	theClaim := Options{Object: api.Ref(api.KindClaim, tc.Namespace, waiting)}
 	bound := func(p *corev1.Pod) { p.Spec.NodeName = "n1" }
 	tests := map[string]struct {
 		cluster []any
@@ -125,7 +125,7 @@ func TestDeceptive(t *testing.T) {
 				tc.Pool("n1", tc.Devices(1)...), tc.Template("one", tc.GPUs("gpu", 1)), deployment("web", "one"),
 				func(s *snapshot.Snapshot) { s.Workloads[0].Kind = "DaemonSet" },
 			},
-			target: Options{Kind: "DaemonSet", Namespace: tc.Namespace, Name: "web"}, verdict: api.Fits, says: "creates pods for 1 node, and fits on each",
+			target: Options{Object: api.Ref("DaemonSet", tc.Namespace, "web")}, verdict: api.Fits, says: "creates pods for 1 node, and fits on each",
 		},
 		"no node is known": {
 			cluster: []any{
@@ -141,7 +141,7 @@ func TestDeceptive(t *testing.T) {
 					s.Workloads[0].Template.Spec.Resources = &corev1.ResourceRequirements{Limits: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("16")}}
 				},
 			},
-			target: Options{Kind: "Deployment", Namespace: tc.Namespace, Name: "web"}, verdict: api.DoesNotFit, says: "not enough cpu: 16 required, 8 available of 8",
+			target: Options{Object: api.Ref("Deployment", tc.Namespace, "web")}, verdict: api.DoesNotFit, says: "not enough cpu: 16 required, 8 available of 8",
 		},
 		"too few even if all were free": {
 			cluster: []any{tc.Nodes("n1"), tc.Pool("n1", tc.Devices(4)...), tc.Serving("serve", "n1", "gpu-0"), tc.Claim(waiting, tc.GPUs("gpu", 5))},

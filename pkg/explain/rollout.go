@@ -82,8 +82,7 @@ func (r *replaced) outlook(out *api.Outlook) {
 // waitsFor reports whether a remedy waits for claims of some pods alone.
 func (x *builder) waitsFor(r *api.Remedy, pods []*corev1.Pod) bool {
 	return len(r.Edits) > 0 && !slices.ContainsFunc(r.Edits, func(e api.Edit) bool {
-		_, namespace, name := whatif.ParseObject(e.Object)
-		claim := x.Cluster.Snapshot.Claim(namespace, name)
+		claim := x.Cluster.Snapshot.Claim(e.Object.Namespace, e.Object.Name)
 		return whatif.KindOf(&e) != whatif.EditAllocation || claim == nil || slices.ContainsFunc(lifecycle.PodsUsing(x.Cluster.Snapshot, claim), func(pod *corev1.Pod) bool { return !slices.Contains(pods, pod) })
 	})
 }
@@ -106,7 +105,7 @@ func oldPods(pods []*corev1.Pod, m whatif.Workload) string {
 func (x *builder) fitsWithout(ctx context.Context, gone []*corev1.Pod) (*api.Placement, error) {
 	snap := whatif.WithoutPods(x.Cluster.Snapshot, gone)
 	amended := x.Cluster.Amended(snap)
-	t, err := target.Find(amended, target.Options{Kind: api.KindPod, Namespace: x.Pod.Namespace, Name: x.Pod.Name})
+	t, err := target.Find(amended, target.Options{Object: api.Ref(api.KindPod, x.Pod.Namespace, x.Pod.Name)})
 	if err != nil {
 		return nil, err
 	}

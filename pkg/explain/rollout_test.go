@@ -79,9 +79,9 @@ func TestRollout(t *testing.T) {
 				}
 				parts = append(parts, tc.Pod(pod, changes...), tc.Claim(pod+"-gpu", tc.GPUs("gpu", 1)).Holding(fmt.Sprintf("n1/gpu-%d", i)).ReservedFor(pod, "uid-"+pod))
 			}
-			target := Options{Kind: test.kind, Namespace: tc.Namespace, Name: "train-new-0"}
+			target := Options{Object: api.Ref(test.kind, tc.Namespace, "train-new-0")}
 			if test.kind == "Deployment" {
-				target.Name = "train"
+				target.Object.Name = "train"
 			}
 			snap := tc.Cluster(append(parts, test.more...)...)
 			e, err := Explain(t.Context(), snap, target)
@@ -152,7 +152,7 @@ func TestRolloutOfDaemonSet(t *testing.T) {
 		name := "agent-" + node
 		parts = append(parts, tc.Pod(name, tc.Using(name), tc.RunningOn(node), of("old", node, time.Hour)), tc.Claim(name, tc.GPUs("gpu", 1)).Holding(node+"/gpu-0").ReservedFor(name, string(tc.UID(name))))
 	}
-	e, err := Explain(t.Context(), tc.Cluster(parts...), Options{Kind: api.KindPod, Namespace: tc.Namespace, Name: "agent-new"})
+	e, err := Explain(t.Context(), tc.Cluster(parts...), Options{Object: api.Ref(api.KindPod, tc.Namespace, "agent-new")})
 	if err != nil {
 		t.Fatal(err)
 	}

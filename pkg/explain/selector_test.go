@@ -19,7 +19,7 @@ import (
 // whyWaiting explains the claim that waits.
 func whyWaiting(t *testing.T, snap *snapshot.Snapshot) *api.Explanation {
 	t.Helper()
-	e, err := Explain(t.Context(), snap, Options{Kind: api.KindClaim, Namespace: tc.Namespace, Name: waiting})
+	e, err := Explain(t.Context(), snap, Options{Object: api.Ref(api.KindClaim, tc.Namespace, waiting)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -168,7 +168,7 @@ func TestSelectorTraces(t *testing.T) {
 		{"request", "ResourceClaim/ml/" + waiting, "spec.devices.requests[0].exactly.selectors[1].cel.expression", "1/0/0/3"},
 	} {
 		got := traces[i]
-		if got.Source != want.source || got.Object != want.object || got.Path != want.path || fmt.Sprintf("%d/%d/%d/%d", got.Outcomes.True, got.Outcomes.False, got.Outcomes.Fails, got.Outcomes.NotEvaluated) != want.outcomes {
+		if got.Source != want.source || got.Object.String() != want.object || got.Path != want.path || fmt.Sprintf("%d/%d/%d/%d", got.Outcomes.True, got.Outcomes.False, got.Outcomes.Fails, got.Outcomes.NotEvaluated) != want.outcomes {
 			t.Errorf("selector %d is %s, want %+v", i, asJSON(got), want)
 		}
 		if got.CostLimit != resourceapi.CELSelectorExpressionMaxCost || got.Cost > 10 || i < 2 && got.Cost == 0 {

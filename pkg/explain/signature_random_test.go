@@ -141,7 +141,7 @@ func randomCapacity(random *rand.Rand) resourceapi.DeviceCapacity {
 
 // allWaiting asks about all claims that wait, together.
 func allWaiting(snap *snapshot.Snapshot) *target.Target {
-	s := &target.Target{Object: api.Target{Kind: api.KindClaim}}
+	s := &target.Target{Options: target.Options{Object: api.Ref(api.KindClaim, "", "")}}
 	for _, claim := range snap.Claims {
 		if claim.Status.Allocation == nil {
 			s.Claims = append(s.Claims, cluster.PodClaim{Claim: claim})

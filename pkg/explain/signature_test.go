@@ -297,7 +297,7 @@ func mutate(snap *snapshot.Snapshot, node string, random *rand.Rand) {
 // TestFitsOnTheFirst asserts that the devices of a placement are on the node that it names.
 func TestFitsOnTheFirst(t *testing.T) {
 	snap := tc.Cluster(tc.Nodes("a", "b", "c"), tc.Pool("a"), tc.Pool("b", tc.Devices(2)...), tc.Pool("c", tc.Devices(2)...), tc.Claim(waiting, tc.GPUs("gpu", 2)))
-	e, err := Explain(t.Context(), snap, Options{Kind: api.KindClaim, Namespace: tc.Namespace, Name: waiting})
+	e, err := Explain(t.Context(), snap, Options{Object: api.Ref(api.KindClaim, tc.Namespace, waiting)})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -287,7 +287,7 @@ func TestLifeOnNode(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			snap := tc.Cluster(append(test.cluster, test.more...)...)
-			e, err := Explain(t.Context(), snap, Options{Kind: api.KindPod, Namespace: tc.Namespace, Name: "p"})
+			e, err := Explain(t.Context(), snap, Options{Object: api.Ref(api.KindPod, tc.Namespace, "p")})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -313,7 +313,7 @@ func TestClaimTakesThePodWithAReason(t *testing.T) {
 		}),
 		tc.Pod("a", tc.Using("have"), onNode), tc.Pod("p", tc.Using("have"), onNode),
 		warning("e", "FailedPrepareDynamicResources", prepareFailed+"NodePrepareResources failed for ResourceClaim have: no power", time.Minute))
-	e, err := Explain(t.Context(), snap, Options{Kind: api.KindClaim, Namespace: tc.Namespace, Name: "have"})
+	e, err := Explain(t.Context(), snap, Options{Object: api.Ref(api.KindClaim, tc.Namespace, "have")})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -350,7 +350,7 @@ func TestControllerIsBlamedInTime(t *testing.T) {
 						c.DeletionTimestamp, c.Finalizers = ptr.To(ago(2*time.Hour)), []string{resourceapi.Finalizer}
 					}
 				}))
-			e, err := Explain(t.Context(), snap, Options{Kind: api.KindClaim, Namespace: tc.Namespace, Name: "have"})
+			e, err := Explain(t.Context(), snap, Options{Object: api.Ref(api.KindClaim, tc.Namespace, "have")})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -377,7 +377,7 @@ func TestUnheard(t *testing.T) {
 		snap := tc.Cluster(tc.Nodes("n1"), tc.Pool("n1", tc.Devices(1)...), tc.Claim("want", tc.GPUs("gpu", 1)), test.more, tc.Pod("p", tc.Using("want"), func(p *corev1.Pod) {
 			p.Spec.SchedulerName, p.CreationTimestamp = "batch", ago(test.age)
 		}))
-		e, err := Explain(t.Context(), snap, Options{Kind: api.KindPod, Namespace: tc.Namespace, Name: "p"})
+		e, err := Explain(t.Context(), snap, Options{Object: api.Ref(api.KindPod, tc.Namespace, "p")})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -29,7 +29,7 @@ func TestStagesAgree(t *testing.T) {
 		c := cluster.New(snap)
 		stages := lifecycle.NewStages(c)
 		for _, claim := range snap.Claims {
-			answer, err := explain.ExplainWith(t.Context(), c, explain.Options{Kind: api.KindClaim, Namespace: claim.Namespace, Name: claim.Name})
+			answer, err := explain.ExplainWith(t.Context(), c, explain.Options{Object: api.Ref(api.KindClaim, claim.Namespace, claim.Name)})
 			if err != nil {
 				t.Fatal(err)
 			}

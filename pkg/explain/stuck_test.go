@@ -18,6 +18,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/lifecycle"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
+	"github.com/kubectl-dra/kubectl-dra/pkg/whatif"
 )
 
 // boundFor returns when the scheduler bound a pod.
@@ -107,7 +108,7 @@ func TestBlockedPods(t *testing.T) {
 	}
 }
 
-func TestWorkloadOf(t *testing.T) {
+func TestOwner(t *testing.T) {
 	owned := func(kind, name, hash string) *corev1.Pod {
 		return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{
 			Labels:          map[string]string{"pod-template-hash": hash},
@@ -121,7 +122,7 @@ func TestWorkloadOf(t *testing.T) {
 		"replicaset/we-b": owned("ReplicaSet", "we-b", "5d4f"),
 		"":                {},
 	} {
-		if got := lifecycle.WorkloadName(pod); got != want {
+		if got := whatif.Owner(pod).Argument(); got != want {
 			t.Errorf("%q, want %q", got, want)
 		}
 	}

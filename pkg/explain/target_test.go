@@ -66,9 +66,9 @@ func TestTargets(t *testing.T) {
 	}{
 		"a complete Job": {
 			cluster: []any{deployment("done", "missing"), func(s *snapshot.Snapshot) {
-				s.Workloads[0].Kind, s.Workloads[0].End = "Job", &snapshot.JobEnd{Condition: "Complete"}
+				s.Workloads[0].APIVersion, s.Workloads[0].Kind, s.Workloads[0].End = "batch/v1", "Job", &snapshot.JobEnd{Condition: "Complete"}
 			}},
-			target:  Options{Kind: "Job", Namespace: tc.Namespace, Name: "done"},
+			target:  Options{Object: api.Ref("Job", tc.Namespace, "done")},
 			verdict: api.Allocated,
 			check: func(t *testing.T, e *api.Explanation) {
 				if !e.Finished || e.Members != nil || e.Summary != "The Job is complete and creates no more pods." {
@@ -81,7 +81,7 @@ func TestTargets(t *testing.T) {
 				tc.Nodes("n1", "n2"), tc.Pool("n1", tc.Devices(1)...), tc.Pool("n2", tc.Devices(1)...), tc.Claim(waiting, tc.GPUs("gpu", 1)), tc.Claim("other", tc.GPUs("gpu", 1)),
 				tc.Pod("p", tc.Using(waiting, "other"), func(p *corev1.Pod) { p.Spec.NodeSelector = map[string]string{corev1.LabelHostname: "n2"} }),
 			},
-			target:  Options{Kind: api.KindClaim, Namespace: tc.Namespace, Name: waiting},
+			target:  Options{Object: api.Ref(api.KindClaim, tc.Namespace, waiting)},
 			verdict: api.DoesNotFit, stage: api.StageAllocation,
 			check: func(t *testing.T, e *api.Explanation) {
 				if len(e.Claims) != 2 || len(e.Pods) != 1 || e.Pods[0].AgeSeconds != 14*60 {
@@ -91,7 +91,7 @@ func TestTargets(t *testing.T) {
 		},
 		"a claim that nobody uses": {
 			cluster: []any{tc.Nodes("n1"), tc.Pool("n1", tc.Devices(1)...), tc.Claim(waiting, tc.GPUs("gpu", 1))},
-			target:  Options{Kind: api.KindClaim, Namespace: tc.Namespace, Name: waiting},
+			target:  Options{Object: api.Ref(api.KindClaim, tc.Namespace, waiting)},
 			verdict: api.Fits,
 			check: func(t *testing.T, e *api.Explanation) {
 				if len(e.NextSteps) != 1 || !strings.Contains(e.NextSteps[0].Text, "no pod uses the claim") {
@@ -104,7 +104,7 @@ func TestTargets(t *testing.T) {
 				tc.Nodes("n1"), tc.Pool("n1", tc.Devices(1)...), tc.Serving("have", "n1", "gpu-0"), reserved("have", "p"),
 				tc.Pod("p", tc.Using("have"), func(p *corev1.Pod) { p.Spec.NodeName, p.Status.Phase = "n1", corev1.PodRunning }),
 			},
-			target:  Options{Kind: api.KindClaim, Namespace: tc.Namespace, Name: "have"},
+			target:  Options{Object: api.Ref(api.KindClaim, tc.Namespace, "have")},
 			verdict: api.Allocated, stage: api.StageRunning,
 			check: func(t *testing.T, e *api.Explanation) {
 				a := e.Claims[0].Allocation
@@ -115,7 +115,7 @@ func TestTargets(t *testing.T) {
 		},
 		"an allocated device that is gone": {
 			cluster: []any{tc.Nodes("n1"), tc.Serving("have", "n1", "gpu-7"), reserved("have", "p")},
-			target:  Options{Kind: api.KindClaim, Namespace: tc.Namespace, Name: "have"},
+			target:  Options{Object: api.Ref(api.KindClaim, tc.Namespace, "have")},
 			verdict: api.Allocated,
 			check: func(t *testing.T, e *api.Explanation) {
 				if !e.Claims[0].Allocation.Devices[0].Missing || !strings.Contains(e.Summary, "driver gpu.example.com publishes nothing for node n1 any more: device n1/gpu-7 of claim ml/have is no longer in any ResourceSlice") {
@@ -128,7 +128,7 @@ func TestTargets(t *testing.T) {
 				tc.Nodes("n1"), tc.Pool("n1", tc.Devices(1)...), tc.Serving("have", "n1", "gpu-0"), reserved("have", "p"),
 				tc.Pod("p", tc.Using("have"), func(p *corev1.Pod) { p.Spec.NodeName = "n1" }),
 			},
-			target:  Options{Kind: api.KindPod, Namespace: tc.Namespace, Name: "p"},
+			target:  Options{Object: api.Ref(api.KindPod, tc.Namespace, "p")},
 			verdict: api.Allocated, stage: api.StagePreparation,
 		},
 		"a bound pod without a reservation": {
@@ -136,17 +136,17 @@ func TestTargets(t *testing.T) {
 				tc.Nodes("n1"), tc.Pool("n1", tc.Devices(1)...), tc.Serving("have", "n1", "gpu-0"), reserved("have", "q"),
 				tc.Pod("p", tc.Using("have"), func(p *corev1.Pod) { p.Spec.NodeName, p.UID = "n1", "uid-new" }),
 			},
-			target:  Options{Kind: api.KindPod, Namespace: tc.Namespace, Name: "p"},
+			target:  Options{Object: api.Ref(api.KindPod, tc.Namespace, "p")},
 			verdict: api.Blocked, stage: api.StageReservation,
 		},
 		"a pod whose claim is not made yet": {
 			cluster: []any{tc.Nodes("n1"), tc.Pool("n1", tc.Devices(1)...), tc.Template("one", tc.GPUs("gpu", 1)), tc.Pod("p", fromTemplate("one"))},
-			target:  Options{Kind: api.KindPod, Namespace: tc.Namespace, Name: "p"},
+			target:  Options{Object: api.Ref(api.KindPod, tc.Namespace, "p")},
 			verdict: api.Fits, stage: api.StageClaimGeneration,
 		},
 		"a pod whose template is missing": {
 			cluster: []any{tc.Nodes("n1"), tc.Template("one", tc.GPUs("gpu", 1)), tc.Pod("p", fromTemplate("ones"))},
-			target:  Options{Kind: api.KindPod, Namespace: tc.Namespace, Name: "p"},
+			target:  Options{Object: api.Ref(api.KindPod, tc.Namespace, "p")},
 			verdict: api.Error, stage: api.StageClaimGeneration,
 			check: func(t *testing.T, e *api.Explanation) {
 				if !strings.Contains(e.Summary, "did you mean one?") {
@@ -161,7 +161,7 @@ func TestTargets(t *testing.T) {
 					c.Annotations = map[string]string{"resource.kubernetes.io/pod-claim-name": "a"}
 				}),
 			},
-			target:  Options{Kind: api.KindPod, Namespace: tc.Namespace, Name: "p"},
+			target:  Options{Object: api.Ref(api.KindPod, tc.Namespace, "p")},
 			verdict: api.Error, stage: api.StageClaimGeneration,
 			check: func(t *testing.T, e *api.Explanation) {
 				// The controller stops at the missing template: nobody has to wait for the other claim.
@@ -175,7 +175,7 @@ func TestTargets(t *testing.T) {
 				tc.Nodes("n1"), tc.Pool("n1", tc.Devices(1)...), tc.Claim(waiting, tc.GPUs("gpu", 1)),
 				tc.Pod("p", tc.Using(waiting), func(p *corev1.Pod) { p.Spec.SchedulingGates = []corev1.PodSchedulingGate{{Name: "quota"}} }),
 			},
-			target:  Options{Kind: api.KindPod, Namespace: tc.Namespace, Name: "p"},
+			target:  Options{Object: api.Ref(api.KindPod, tc.Namespace, "p")},
 			verdict: api.Fits, stage: api.StageQueueing,
 			check: func(t *testing.T, e *api.Explanation) {
 				if len(e.NextSteps) == 0 || !strings.Contains(e.NextSteps[0].Text, "quota") {
@@ -185,12 +185,12 @@ func TestTargets(t *testing.T) {
 		},
 		"a template": {
 			cluster: []any{tc.Nodes("n1"), tc.Pool("n1", tc.Devices(1)...), tc.Template("two", tc.GPUs("gpu", 2))},
-			target:  Options{Kind: api.KindTemplate, Namespace: tc.Namespace, Name: "two"},
+			target:  Options{Object: api.Ref(api.KindTemplate, tc.Namespace, "two")},
 			verdict: api.DoesNotFit,
 		},
 		"a deployment without pods": {
 			cluster: []any{tc.Nodes("n1"), tc.Pool("n1", tc.Devices(1)...), tc.Template("one", tc.GPUs("gpu", 1)), deployment("web", "one")},
-			target:  Options{Kind: "Deployment", Namespace: tc.Namespace, Name: "web"},
+			target:  Options{Object: api.Ref("Deployment", tc.Namespace, "web")},
 			verdict: api.Fits,
 		},
 		"a deployment with a waiting pod": {
@@ -201,7 +201,7 @@ func TestTargets(t *testing.T) {
 					p.Labels = map[string]string{"app": "web"}
 				}),
 			},
-			target:  Options{Kind: "Deployment", Namespace: tc.Namespace, Name: "web"},
+			target:  Options{Object: api.Ref("Deployment", tc.Namespace, "web")},
 			verdict: api.DoesNotFit, stage: api.StageClaimGeneration,
 			check: func(t *testing.T, e *api.Explanation) {
 				if e.PodCount != 1 || e.Pods[0].Name != "web-1" {
@@ -216,7 +216,7 @@ func TestTargets(t *testing.T) {
 					p.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Message: "0/1 nodes are available"}}
 				}),
 			},
-			target:  Options{Kind: api.KindPod, Namespace: tc.Namespace, Name: "p"},
+			target:  Options{Object: api.Ref(api.KindPod, tc.Namespace, "p")},
 			verdict: api.DoesNotFit, stage: api.StageAllocation,
 			check: func(t *testing.T, e *api.Explanation) {
 				if m := e.SchedulerMessage; m == nil || m.Text != "0/1 nodes are available" || m.Source != "condition PodScheduled" {
@@ -236,7 +236,7 @@ func TestTargets(t *testing.T) {
 					}
 				},
 			},
-			target:  Options{Kind: api.KindClaim, Namespace: tc.Namespace, Name: waiting},
+			target:  Options{Object: api.Ref(api.KindClaim, tc.Namespace, waiting)},
 			verdict: api.DoesNotFit, stage: api.StageAllocation,
 			check: func(t *testing.T, e *api.Explanation) {
 				if m := e.SchedulerMessage; m == nil || m.Text != "new" || m.Source != "event FailedScheduling" {
@@ -272,16 +272,16 @@ func TestNoTarget(t *testing.T) {
 		gaps   []any
 		want   string
 	}{
-		"a near miss":         {target: Options{Kind: api.KindClaim, Namespace: tc.Namespace, Name: "train-gpu"}, want: "ResourceClaim ml/train-gpu not found in a test\ndid you mean train-gpus?"},
-		"another namespace":   {target: Options{Kind: api.KindClaim, Namespace: tc.Namespace, Name: "train-nics"}, want: "one of that name exists in namespace web: use -n web"},
-		"what there is":       {target: Options{Kind: api.KindClaim, Namespace: tc.Namespace, Name: "completely-different"}, want: "namespace ml has: train-gpus"},
-		"an empty namespace":  {target: Options{Kind: api.KindClaim, Namespace: "empty", Name: "completely-different"}, want: "namespace empty has none; these have: ml, web"},
-		"nothing of the kind": {target: Options{Kind: api.KindTemplate, Namespace: tc.Namespace, Name: "x"}, want: "no ResourceClaimTemplate exists"},
+		"a near miss":         {target: Options{Object: api.Ref(api.KindClaim, tc.Namespace, "train-gpu")}, want: "ResourceClaim ml/train-gpu not found in a test\ndid you mean train-gpus?"},
+		"another namespace":   {target: Options{Object: api.Ref(api.KindClaim, tc.Namespace, "train-nics")}, want: "one of that name exists in namespace web: use -n web"},
+		"what there is":       {target: Options{Object: api.Ref(api.KindClaim, tc.Namespace, "completely-different")}, want: "namespace ml has: train-gpus"},
+		"an empty namespace":  {target: Options{Object: api.Ref(api.KindClaim, "empty", "completely-different")}, want: "namespace empty has none; these have: ml, web"},
+		"nothing of the kind": {target: Options{Object: api.Ref(api.KindTemplate, tc.Namespace, "x")}, want: "no ResourceClaimTemplate exists"},
 		"hidden": {
-			target: Options{Kind: api.KindClaim, Namespace: tc.Namespace, Name: "x"}, gaps: []any{tc.Gap(snapshot.ResourceClaims, "alice may not list resourceclaims")},
+			target: Options{Object: api.Ref(api.KindClaim, tc.Namespace, "x")}, gaps: []any{tc.Gap(snapshot.ResourceClaims, "alice may not list resourceclaims")},
 			want: "it may exist all the same: alice may not list resourceclaims",
 		},
-		"a pod without claims": {target: Options{Kind: api.KindPod, Namespace: tc.Namespace, Name: "plain"}, want: "Pod ml/plain uses no ResourceClaim"},
+		"a pod without claims": {target: Options{Object: api.Ref(api.KindPod, tc.Namespace, "plain")}, want: "Pod ml/plain uses no ResourceClaim"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -298,7 +298,7 @@ func TestNoTarget(t *testing.T) {
 // longer than anybody waits.
 func TestLongSearch(t *testing.T) {
 	snap := tc.Cluster(tc.Nodes("n1"), tc.Pool("n1", tc.Devices(24)...), tc.Claim(waiting, tc.GPUs("gpu", 25)))
-	e, err := Explain(t.Context(), snap, Options{Kind: api.KindClaim, Namespace: tc.Namespace, Name: waiting})
+	e, err := Explain(t.Context(), snap, Options{Object: api.Ref(api.KindClaim, tc.Namespace, waiting)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -314,7 +314,7 @@ func TestLongSearchMeetsError(t *testing.T) {
 	delete(last[0].Attributes, "model")
 	snap := tc.Cluster(tc.Nodes("n1", "n2", "n3"), tc.Pool("n1", tc.Devices(25, "model=A")...), tc.Pool("n2", tc.Devices(25, "model=A")...), tc.Pool("n3", last...),
 		tc.Claim(waiting, tc.GPUs("gpu", 26, `device.attributes["gpu.example.com"].model == "A"`)))
-	e, err := Explain(t.Context(), snap, Options{Kind: api.KindClaim, Namespace: tc.Namespace, Name: waiting})
+	e, err := Explain(t.Context(), snap, Options{Object: api.Ref(api.KindClaim, tc.Namespace, waiting)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -326,7 +326,7 @@ func TestLongSearchMeetsError(t *testing.T) {
 // TestLongSearchWithoutLimit asks a scheduler that waits for ever.
 func TestLongSearchWithoutLimit(t *testing.T) {
 	snap := tc.Cluster(tc.Gate("DRASchedulerFilterTimeout", false), tc.Nodes("n1"), tc.Pool("n1", tc.Devices(25)...), tc.Claim(waiting, tc.GPUs("gpu", 26)))
-	e, err := Explain(t.Context(), snap, Options{Kind: api.KindClaim, Namespace: tc.Namespace, Name: waiting})
+	e, err := Explain(t.Context(), snap, Options{Object: api.Ref(api.KindClaim, tc.Namespace, waiting)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -340,7 +340,7 @@ func TestLongSearchWithoutLimit(t *testing.T) {
 func TestSearchTimeout(t *testing.T) {
 	snap := tc.Cluster(tc.Nodes("n1"), tc.Pool("n1", tc.Copies(24, tc.Device("", "memory:=7E").Shareable())...), tc.Claim(waiting, tc.GPUs("gpu", 25)))
 	c := allocator.Reopen(cluster.New(snap), allocator.WithTimeout(20*time.Millisecond))
-	e, err := ExplainWith(t.Context(), c, Options{Kind: api.KindClaim, Namespace: tc.Namespace, Name: waiting})
+	e, err := ExplainWith(t.Context(), c, Options{Object: api.Ref(api.KindClaim, tc.Namespace, waiting)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -354,7 +354,7 @@ func TestSearchTimeout(t *testing.T) {
 func TestUnendingSelector(t *testing.T) {
 	expression := `quantity("1e` + strings.Repeat("9", 9) + `").isGreaterThan(quantity("1"))`
 	snap := tc.Cluster(tc.Nodes("n1", "n2"), tc.Pool("n1", tc.Devices(1)...), tc.Pool("n2", tc.Devices(1)...), tc.Claim(waiting, tc.GPUs("gpu", 1, expression)))
-	e, err := Explain(t.Context(), snap, Options{Kind: api.KindClaim, Namespace: tc.Namespace, Name: waiting})
+	e, err := Explain(t.Context(), snap, Options{Object: api.Ref(api.KindClaim, tc.Namespace, waiting)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -373,7 +373,7 @@ func TestCancelled(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	snap := tc.Cluster(tc.Nodes("n1"), tc.Pool("n1", tc.Devices(2)...), tc.Claim(waiting, tc.GPUs("gpu", 1)))
-	if _, err := Explain(ctx, snap, Options{Kind: api.KindClaim, Namespace: tc.Namespace, Name: waiting}); !errors.Is(err, context.Canceled) {
+	if _, err := Explain(ctx, snap, Options{Object: api.Ref(api.KindClaim, tc.Namespace, waiting)}); !errors.Is(err, context.Canceled) {
 		t.Errorf("got %v, want %v", err, context.Canceled)
 	}
 }

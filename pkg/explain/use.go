@@ -29,7 +29,7 @@ func UseOfDevice(ctx context.Context, c *cluster.Cluster, name string) (*api.Use
 	all, _ := c.Nodes.All()
 	nodes := slices.DeleteFunc(slices.Clone(all), func(node *corev1.Node) bool { return !eligibility.DeviceReaches(d, node) })
 	w := newDeviceUses(c, nodes)
-	return w.explain(ctx, api.Target{Kind: api.KindDevice, Name: d.ID.String()}, []*cluster.Device{d})
+	return w.explain(ctx, api.Ref(api.KindDevice, "", d.ID.String()), []*cluster.Device{d})
 }
 
 // UseOfNode says what becomes of all devices that a node can reach, and what keeps
@@ -48,7 +48,7 @@ func UseOfNode(ctx context.Context, c *cluster.Cluster, name string) (*api.UseEx
 	}
 	w := newDeviceUses(c, []*corev1.Node{node})
 	w.out.Node = &api.NodeUse{Name: node.Name, Blocks: w.inspection.Node(node)}
-	return w.explain(ctx, api.Target{Kind: api.KindNode, Name: node.Name}, devices)
+	return w.explain(ctx, api.Ref(api.KindNode, "", node.Name), devices)
 }
 
 // deviceUses is the work on one explanation.
@@ -74,7 +74,7 @@ func newDeviceUses(c *cluster.Cluster, nodes []*corev1.Node) *deviceUses {
 
 // explain looks at each device by itself first, and then at those that are not in
 // use as each kind of waiting pods sees them.
-func (w *deviceUses) explain(ctx context.Context, of api.Target, devices []*cluster.Device) (*api.UseExplanation, error) {
+func (w *deviceUses) explain(ctx context.Context, of api.ObjectRef, devices []*cluster.Device) (*api.UseExplanation, error) {
 	w.out.Target = of
 	uses := make([]api.DeviceUse, len(devices))
 	var open []*cluster.Device

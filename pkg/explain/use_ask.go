@@ -33,8 +33,8 @@ type useAnswer struct {
 // that node alone.
 func (w *deviceUses) ask(ctx context.Context, devices []*cluster.Device) ([]*useAnswer, error) {
 	var answers []*useAnswer
-	options := func(kind, namespace, name string) Options {
-		o := Options{Kind: kind, Namespace: namespace, Name: name}
+	options := func(object api.ObjectRef) Options {
+		o := Options{Object: object}
 		if len(w.nodes) == 1 {
 			o.Node = w.nodes[0].Name
 		}
@@ -43,7 +43,7 @@ func (w *deviceUses) ask(ctx context.Context, devices []*cluster.Device) ([]*use
 	add := func(a *useAnswer, o Options) error {
 		var err error
 		if a.explanation, a.devices, err = w.inspection.Devices(ctx, o, devices); err != nil {
-			return fmt.Errorf("explain %s %s/%s: %w", o.Kind, o.Namespace, o.Name, err)
+			return fmt.Errorf("explain %s: %w", o.Object.Title(), err)
 		}
 		for _, text := range a.explanation.Assumptions {
 			if !slices.Contains(w.out.Assumptions, text) {
@@ -55,12 +55,12 @@ func (w *deviceUses) ask(ctx context.Context, devices []*cluster.Device) ([]*use
 	}
 	kinds, claims := w.waiting(ctx, devices)
 	for _, pods := range kinds {
-		if err := add(&useAnswer{pods: pods}, options(api.KindPod, pods[0].Namespace, pods[0].Name)); err != nil {
+		if err := add(&useAnswer{pods: pods}, options(api.RefTo(api.KindPod, pods[0]))); err != nil {
 			return nil, err
 		}
 	}
 	for _, claim := range claims {
-		if err := add(&useAnswer{}, options(api.KindClaim, claim.Namespace, claim.Name)); err != nil {
+		if err := add(&useAnswer{}, options(api.RefTo(api.KindClaim, claim))); err != nil {
 			return nil, err
 		}
 	}
@@ -78,7 +78,7 @@ func (w *deviceUses) settle(ctx context.Context, answers []*useAnswer) error {
 			continue
 		}
 		for _, pod := range a.pods {
-			targets, of = append(targets, Options{Kind: api.KindPod, Namespace: pod.Namespace, Name: pod.Name}), append(of, a)
+			targets, of = append(targets, Options{Object: api.RefTo(api.KindPod, pod)}), append(of, a)
 		}
 	}
 	if len(targets) == 0 {
@@ -114,7 +114,7 @@ func (a *useAnswer) request(d *api.DeviceExplanation, r *api.DeviceRequest) api.
 		Node: r.Node, Outcome: r.Outcome, Verdict: a.explanation.Verdict,
 	}
 	if len(a.pods) > 0 {
-		out.Pod = &api.Target{Kind: api.KindPod, Namespace: a.pods[0].Namespace, Name: a.pods[0].Name}
+		out.Pod = api.RefTo(api.KindPod, a.pods[0])
 	}
 	for _, check := range r.Checks {
 		if check.Outcome != api.CheckFailed {
@@ -151,7 +151,7 @@ func (a *useAnswer) request(d *api.DeviceExplanation, r *api.DeviceRequest) api.
 
 // taker returns the first of the pods that gets the device for a request, nil if none does,
 // and its node.
-func (a *useAnswer) taker(d *api.DeviceExplanation, r *api.DeviceRequest) (*api.Target, string) {
+func (a *useAnswer) taker(d *api.DeviceExplanation, r *api.DeviceRequest) (*api.ObjectRef, string) {
 	for _, e := range a.settled {
 		if e.Verdict != api.Fits || e.Placement == nil || e.Stage == api.StageQueueing {
 			continue

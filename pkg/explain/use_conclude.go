@@ -58,7 +58,7 @@ func concludeUse(u *api.DeviceUse, unknown string) {
 // passesBlocks reports whether a request of a pod for devices of the class gets
 // past what blocks those that tolerate nothing.
 func passesBlocks(r *api.RequestUse, blocks []api.DeviceCheck) bool {
-	return r.Pod != nil && r.Code != api.ClassSelectorFalse && !slices.ContainsFunc(r.Failed, func(failed api.DeviceCheck) bool {
+	return r.Pod.Kind != "" && r.Code != api.ClassSelectorFalse && !slices.ContainsFunc(r.Failed, func(failed api.DeviceCheck) bool {
 		return slices.ContainsFunc(blocks, func(block api.DeviceCheck) bool { return block.Check == failed.Check })
 	})
 }
@@ -76,7 +76,7 @@ func nearestRequest(requests []api.RequestUse) *api.RequestUse {
 		return rank
 	}
 	for i := range requests {
-		if r := &requests[i]; r.Pod != nil && (best == nil || rank(r) < rank(best)) {
+		if r := &requests[i]; r.Pod.Kind != "" && (best == nil || rank(r) < rank(best)) {
 			best = r
 		}
 	}

@@ -96,7 +96,7 @@ func TestUseOfDevice(t *testing.T) {
 			var requests []string
 			for _, r := range d.Requests {
 				pod := "-"
-				if r.Pod != nil {
+				if r.Pod.Kind != "" {
 					pod = r.Pod.Name
 				}
 				requests = append(requests, fmt.Sprintf("%s: %s %s", pod, r.Outcome, r.Code))

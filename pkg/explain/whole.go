@@ -314,7 +314,7 @@ func (w *whole) lowerMinCount(ctx context.Context) (*api.Remedy, error) {
 	if group == nil || group.MinCount == nil || group.Fit >= int(*group.MinCount) || group.Fit == 0 {
 		return nil, nil
 	}
-	object := whatif.Object(api.KindPodGroup, w.target.Object.Namespace, group.Name)
+	object := api.Ref(api.KindPodGroup, w.target.Object.Namespace, group.Name)
 	edits := []api.Edit{whatif.NewEdit(object, "replace", "/spec/schedulingPolicy/gang/minCount", group.Fit)}
 	return w.remedy(ctx, edits, fmt.Sprintf("lower minCount of PodGroup %s to %d: so many of its pods fit", group.Name, group.Fit),
 		func(f fitting) bool { return f.GroupFits })

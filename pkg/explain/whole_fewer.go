@@ -88,7 +88,7 @@ func (w *whole) counts() []countPlace {
 // and wait.
 func (w *whole) countEdits(place countPlace, count int64) []api.Edit {
 	path := fmt.Sprintf("/spec/spec/devices/requests/%d/exactly/count", place.index)
-	template := whatif.Object(api.KindTemplate, w.target.Object.Namespace, place.template)
+	template := api.Ref(api.KindTemplate, w.target.Object.Namespace, place.template)
 	return w.reaching([]api.Edit{whatif.NewEdit(template, "replace", path, count)})
 }
 
@@ -158,12 +158,12 @@ func (w *whole) scaleText(count int) string {
 }
 
 // autoscaled says that scaling a workload would be undone.
-func autoscaled(scaler *snapshot.Outline, workload api.Target, count int) api.Hint {
+func autoscaled(scaler *snapshot.Outline, workload api.ObjectRef, count int) api.Hint {
 	return api.Hint{
 		Text: fmt.Sprintf("HorizontalPodAutoscaler %s sets the number of replicas of %s %s, of which %d fit: it would undo scaling it down, and a maxReplicas of %d would not",
 			scaler.Name, workload.Kind, workload.Name, count, count),
 		Evidence: []api.Evidence{{
-			Object: scaler.Of.Kind + "/" + scaler.Namespace + "/" + scaler.Name, Path: "spec.scaleTargetRef.name", Found: workload.Name,
+			Object: scaler.Ref(), Path: "spec.scaleTargetRef.name", Found: workload.Name,
 		}},
 	}
 }

@@ -23,7 +23,7 @@ type gangRemedies struct {
 // find gives a pod of a gang that does not fit as a whole the remedies of its PodGroup:
 // what helps this one alone has none of them scheduled.
 func (g *gangRemedies) find(ctx context.Context, t *target.Target, out *api.Explanation) error {
-	if t.Object.Kind != api.KindPod || t.Hypothetical || t.Pod == nil || out.SameAs != nil ||
+	if t.Object.Kind != api.KindPod || t.Hypothetical || t.Pod == nil || out.SameAs.Kind != "" ||
 		(out.Code != api.GangIncomplete || out.Stage != api.StageAllocation) && out.Verdict != api.DoesNotFit {
 		return nil
 	}
@@ -33,7 +33,7 @@ func (g *gangRemedies) find(ctx context.Context, t *target.Target, out *api.Expl
 	}
 	key := [2]string{group.Namespace, group.Name}
 	if g.known[key] == nil {
-		answers, err := ExplainEach(ctx, g.cluster, []target.Options{{Kind: api.KindPodGroup, Namespace: group.Namespace, Name: group.Name, AllRemedies: t.Options.AllRemedies}})
+		answers, err := ExplainEach(ctx, g.cluster, []target.Options{{Object: api.RefTo(api.KindPodGroup, group), AllRemedies: t.AllRemedies}})
 		if err != nil {
 			return err
 		}

@@ -24,7 +24,7 @@ func (w *whole) otherOrder(ctx context.Context) ([]api.Remedy, error) {
 		for i := range template.Spec.Spec.Devices.Requests {
 			request := &template.Spec.Spec.Devices.Requests[i]
 			for k := 1; k < len(request.FirstAvailable); k++ {
-				object, list := whatif.Object(api.KindTemplate, template.Namespace, template.Name), fmt.Sprintf("/spec/spec/devices/requests/%d/firstAvailable", i)
+				object, list := api.RefTo(api.KindTemplate, template), fmt.Sprintf("/spec/spec/devices/requests/%d/firstAvailable", i)
 				edits := w.reaching([]api.Edit{
 					whatif.NewEdit(object, "remove", fmt.Sprintf("%s/%d", list, k), nil),
 					whatif.NewEdit(object, "add", list+"/0", &request.FirstAvailable[k]),

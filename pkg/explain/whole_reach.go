@@ -19,21 +19,21 @@ import (
 // of one pod to the other pods of its workload.
 func (w *whole) reaching(edits []api.Edit) []api.Edit {
 	all := slices.Clone(edits)
-	changed := func(object string) bool {
+	changed := func(object api.ObjectRef) bool {
 		return slices.ContainsFunc(all, func(e api.Edit) bool { return e.Object == object })
 	}
 	for _, pod := range w.waiting() {
 		for _, pc := range w.cluster.Claims.OfPod(pod) {
-			if pc.Template == "" || pc.Generated || pc.Claim == nil || pc.Claim.Status.Allocation != nil || pc.Problem != nil || changed(whatif.ClaimObject(pc.Claim)) {
+			if pc.Template == "" || pc.Generated || pc.Claim == nil || pc.Claim.Status.Allocation != nil || pc.Problem != nil || changed(api.RefTo(api.KindClaim, pc.Claim)) {
 				continue
 			}
-			template := whatif.Object(api.KindTemplate, pod.Namespace, pc.Template)
-			moved := movedEdits(edits, template, "/spec/spec", whatif.ClaimObject(pc.Claim))
+			template := api.Ref(api.KindTemplate, pod.Namespace, pc.Template)
+			moved := movedEdits(edits, template, "/spec/spec", api.RefTo(api.KindClaim, pc.Claim))
 			if _, err := whatif.Edited(&pc.Claim.Spec, moved, "/spec"); err == nil {
 				all = append(all, moved...)
 			}
 		}
-		if object := whatif.PodObject(pod); !changed(object) && w.cluster.Snapshot.Pod(pod.Namespace, pod.Name) == pod {
+		if object := api.RefTo(api.KindPod, pod); !changed(object) && w.cluster.Snapshot.Pod(pod.Namespace, pod.Name) == pod {
 			moved := movedEdits(edits, w.changedPod(edits, pod), "/spec", object)
 			if _, err := whatif.Edited(&pod.Spec, moved, "/spec"); err == nil {
 				all = append(all, moved...)
@@ -45,7 +45,7 @@ func (w *whole) reaching(edits []api.Edit) []api.Edit {
 
 // movedEdits returns the edits of one object as edits of another one, in which the same
 // spec is at /spec, and which changes with it.
-func movedEdits(edits []api.Edit, from, spec, to string) []api.Edit {
+func movedEdits(edits []api.Edit, from api.ObjectRef, spec string, to api.ObjectRef) []api.Edit {
 	var moved []api.Edit
 	for _, e := range edits {
 		path, ok := strings.CutPrefix(e.Path, spec+"/")
@@ -60,22 +60,21 @@ func movedEdits(edits []api.Edit, from, spec, to string) []api.Edit {
 
 // changedPod returns the object of a pod that edits change along with its workload, which
 // belongs to another pod.
-func (w *whole) changedPod(edits []api.Edit, other *corev1.Pod) string {
+func (w *whole) changedPod(edits []api.Edit, other *corev1.Pod) api.ObjectRef {
 	maker, made := whatif.WorkloadOf(w.cluster.Snapshot, other)
 	if !made {
-		return ""
+		return api.ObjectRef{}
 	}
 	for _, e := range edits {
-		kind, namespace, name := whatif.ParseObject(e.Object)
-		pod := w.cluster.Snapshot.Pod(namespace, name)
-		if kind != api.KindPod || !e.Generated || pod == nil {
+		pod := w.cluster.Snapshot.Pod(e.Object.Namespace, e.Object.Name)
+		if e.Object.Kind != api.KindPod || !e.Generated || pod == nil {
 			continue
 		}
-		if m, ok := whatif.WorkloadOf(w.cluster.Snapshot, pod); ok && m.Object() == maker.Object() {
+		if m, ok := whatif.WorkloadOf(w.cluster.Snapshot, pod); ok && m.ObjectRef == maker.ObjectRef {
 			return e.Object
 		}
 	}
-	return ""
+	return api.ObjectRef{}
 }
 
 // waiting returns the members that wait.

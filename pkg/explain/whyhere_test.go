@@ -24,7 +24,7 @@ func whyHere(t *testing.T, objects ...any) *api.WhyHere {
 	objects = append(objects, tc.Pod("p", tc.Using("c"), tc.RunningOn(tc.Node1)))
 	snap := tc.Cluster(objects...)
 	tc.Unchanged(t, snap)
-	e, err := Explain(t.Context(), snap, Options{Kind: api.KindPod, Namespace: tc.Namespace, Name: "p"})
+	e, err := Explain(t.Context(), snap, Options{Object: api.Ref(api.KindPod, tc.Namespace, "p")})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -18,8 +18,8 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain"
-	"github.com/kubectl-dra/kubectl-dra/pkg/lifecycle"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
+	"github.com/kubectl-dra/kubectl-dra/pkg/whatif"
 )
 
 // Assess says what a change does. It fails with a [*NotFoundError] if there is nothing to
@@ -178,7 +178,7 @@ func of(list []fate, effect api.ImpactEffect) []fate {
 func described(f *fate) api.ImpactPod {
 	out := api.ImpactPod{
 		Namespace: f.pod.Namespace, Name: f.pod.Name, Effect: f.effect, Node: f.pod.Spec.NodeName,
-		Owner: lifecycle.WorkloadName(f.pod), Devices: f.devices, Drivers: f.drivers,
+		Owner: whatif.Owner(f.pod), Devices: f.devices, Drivers: f.drivers,
 	}
 	if !f.at.IsZero() {
 		out.EvictionAt = &metav1.Time{Time: f.at}
@@ -197,7 +197,7 @@ func (a *assessment) compareWaiting(nodeBefore map[types.NamespacedName]string) 
 		d := &a.decided[i]
 		node := nodeBefore[key(d.Pod)]
 		if node != "" && d.Reservation == nil && a.placed[key(d.Pod)] == nil {
-			out := api.ImpactPod{Namespace: d.Pod.Namespace, Name: d.Pod.Name, Owner: lifecycle.WorkloadName(d.Pod), Effect: api.EffectFitLost}
+			out := api.ImpactPod{Namespace: d.Pod.Namespace, Name: d.Pod.Name, Owner: whatif.Owner(d.Pod), Effect: api.EffectFitLost}
 			judge(&out, d)
 			a.out.Pods = append(a.out.Pods, out)
 		}
@@ -214,7 +214,7 @@ func (a *assessment) compareWaiting(nodeBefore map[types.NamespacedName]string) 
 			moved = append(moved, fmt.Sprintf("%s/%s (%s instead of %s)", pod.Namespace, pod.Name, d.Reservation.Node, node))
 		case node == "":
 			a.out.Pods = append(a.out.Pods, api.ImpactPod{
-				Namespace: pod.Namespace, Name: pod.Name, Owner: lifecycle.WorkloadName(pod), Effect: api.EffectFitGained, Outcome: api.OutcomePlaced, Placement: placed(d.Reservation),
+				Namespace: pod.Namespace, Name: pod.Name, Owner: whatif.Owner(pod), Effect: api.EffectFitGained, Outcome: api.OutcomePlaced, Placement: placed(d.Reservation),
 			})
 		}
 	}

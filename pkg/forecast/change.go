@@ -83,7 +83,7 @@ func cordoned(name string) func(*snapshot.Snapshot) (*snapshot.Snapshot, error) 
 		if snap.Node(name) == nil {
 			return nil, &NotFoundError{"node", name}
 		}
-		return whatif.Amend(snap, []api.Edit{whatif.NewEdit(whatif.Object(api.KindNode, "", name), "add", "/spec/unschedulable", true)})
+		return whatif.Amend(snap, []api.Edit{whatif.NewEdit(api.Ref(api.KindNode, "", name), "add", "/spec/unschedulable", true)})
 	}
 }
 

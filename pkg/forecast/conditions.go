@@ -164,7 +164,7 @@ func drain(state *cluster.Cluster, name string) (*cluster.Cluster, string, error
 		}
 	}
 	if !node.Spec.Unschedulable {
-		cordon := whatif.NewEdit(whatif.Object(api.KindNode, "", name), "add", "/spec/unschedulable", true)
+		cordon := whatif.NewEdit(api.Ref(api.KindNode, "", name), "add", "/spec/unschedulable", true)
 		cordoned, err := whatif.Amend(state.Snapshot, []api.Edit{cordon})
 		if err != nil {
 			return nil, "", err

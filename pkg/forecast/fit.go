@@ -22,7 +22,7 @@ import (
 
 // Shape is the model of copies.
 type Shape struct {
-	Target api.Target
+	Target api.ObjectRef
 	// One and Several name a copy and copies: "copy of Pod ml/train-0".
 	One, Several string
 	// Pod is one of them. The snapshot does not have it.

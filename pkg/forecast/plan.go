@@ -20,7 +20,6 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain"
-	"github.com/kubectl-dra/kubectl-dra/pkg/lifecycle"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 	"github.com/kubectl-dra/kubectl-dra/pkg/whatif"
 )
@@ -104,7 +103,7 @@ func limitedJobs(snap *snapshot.Snapshot) map[jobID]*snapshot.JobLimit {
 // about returns the known facts about a pod before its decision.
 func (m *maker) about(pod *corev1.Pod) *api.PlannedPod {
 	p := &api.PlannedPod{
-		Namespace: pod.Namespace, Name: pod.Name, Owner: lifecycle.WorkloadName(pod), Priority: ptr.Deref(pod.Spec.Priority, 0),
+		Namespace: pod.Namespace, Name: pod.Name, Owner: whatif.Owner(pod), Priority: ptr.Deref(pod.Spec.Priority, 0),
 	}
 	if taken := m.state.Snapshot.TakenAt; !taken.IsZero() && !pod.CreationTimestamp.IsZero() {
 		p.AgeSeconds = max(0, int64(taken.Sub(pod.CreationTimestamp.Time).Seconds()))

@@ -105,7 +105,7 @@ func randomCase(seed uint64) (*snapshot.Snapshot, *corev1.Pod) {
 func check(ctx context.Context, seed uint64) (string, error) {
 	snap, pod := randomCase(seed)
 	s := cluster.New(snap)
-	f, err := CountShape(ctx, s, &Shape{Target: api.Target{Kind: api.KindPod, Name: pod.Name}, Pod: pod}, 1)
+	f, err := CountShape(ctx, s, &Shape{Target: api.Ref(api.KindPod, "", pod.Name), Pod: pod}, 1)
 	if err != nil {
 		return "", err
 	}
@@ -162,7 +162,7 @@ func check(ctx context.Context, seed uint64) (string, error) {
 func asWhySays(ctx context.Context, s *cluster.Cluster, pod *corev1.Pod, f *api.Fit) error {
 	with := *s.Snapshot
 	with.Pods = append(slices.Clone(with.Pods), pod)
-	why, err := explain.ExplainWith(ctx, s.Amended(&with), explain.Options{Kind: api.KindPod, Namespace: pod.Namespace, Name: pod.Name})
+	why, err := explain.ExplainWith(ctx, s.Amended(&with), explain.Options{Object: api.RefTo(api.KindPod, pod)})
 	var none *explain.TargetError
 	if errors.As(err, &none) {
 		return nil

@@ -205,7 +205,7 @@ func (p *plainPods) reason(ctx context.Context, pod *corev1.Pod) (api.Code, stri
 
 func (p *plainPods) explain(ctx context.Context, snap *snapshot.Snapshot, pod *corev1.Pod) (*api.Explanation, error) {
 	s := p.state.Amended(snap)
-	return explain.ExplainWith(ctx, s, explain.Options{Kind: api.KindPod, Namespace: pod.Namespace, Name: pod.Name})
+	return explain.ExplainWith(ctx, s, explain.Options{Object: api.RefTo(api.KindPod, pod)})
 }
 
 func (p *plainPods) place(ctx context.Context, pod *corev1.Pod) (*whatif.Reservation, error) {

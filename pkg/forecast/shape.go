@@ -20,7 +20,7 @@ import (
 // pod with a claim like that. The snapshot that is returned has what the shape needs.
 func ShapeOf(snap *snapshot.Snapshot, t *target.Target) (*Shape, *snapshot.Snapshot) {
 	if t.Pod != nil && t.Object.Kind != api.KindClaim {
-		shape := &Shape{Target: t.Object, One: "copy of " + target.Text(t.Object), Several: "copies of " + target.Text(t.Object), Pod: copyOf(t.Pod)}
+		shape := &Shape{Target: t.Object, One: "copy of " + t.Object.Title(), Several: "copies of " + t.Object.Title(), Pod: copyOf(t.Pod)}
 		if group := target.GroupOf(t.Pod); group != "" {
 			shape.Assumption = fmt.Sprintf("copies are counted one by one, without PodGroup %s", group)
 		}
@@ -29,7 +29,7 @@ func ShapeOf(snap *snapshot.Snapshot, t *target.Target) (*Shape, *snapshot.Snaps
 	spec := t.Claims[0].Claim.Spec
 	shape, after := ShapeOfClaims(snap, t.Object.Namespace, t.Object.Name, &spec)
 	shape.Target = t.Object
-	shape.One, shape.Several = "claim like "+target.Text(t.Object), "claims like "+target.Text(t.Object)
+	shape.One, shape.Several = "claim like "+t.Object.Title(), "claims like "+t.Object.Title()
 	return shape, after
 }
 
@@ -44,7 +44,7 @@ func ShapeOfClaims(snap *snapshot.Snapshot, namespace, name string, spec *resour
 	snapshot.SortByName(after.Templates)
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name + "-…"}}
 	pod.Spec.ResourceClaims = []corev1.PodResourceClaim{{Name: "claim", ResourceClaimTemplateName: ptr.To(template.Name)}}
-	return &Shape{Target: api.Target{Kind: api.KindClaim, Namespace: namespace}, One: "claim", Several: "claims", Pod: pod, Claims: true}, &after
+	return &Shape{Target: api.Ref(api.KindClaim, namespace, ""), One: "claim", Several: "claims", Pod: pod, Claims: true}, &after
 }
 
 // copyOf returns a pod as it would be created once more, without the rest of its PodGroup.

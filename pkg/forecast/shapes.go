@@ -27,7 +27,7 @@ type claimShape struct {
 	api.ClaimShape
 	spec    resourceapi.ResourceClaimSpec
 	claims  int
-	example *api.Target
+	example api.ObjectRef
 }
 
 // devicesOf returns the shape of a claim with one request for a number of devices, false if
@@ -132,7 +132,7 @@ func ofClass(class string, count int) *claimShape {
 // claims that have none, or one too rare to be counted.
 func shapesIn(snap *snapshot.Snapshot) (shapes []*claimShape, others int) {
 	found := map[string]*claimShape{}
-	add := func(spec *resourceapi.ResourceClaimSpec, example api.Target, claims int) {
+	add := func(spec *resourceapi.ResourceClaimSpec, example api.ObjectRef, claims int) {
 		s, ok := devicesOf(spec)
 		if !ok {
 			others++
@@ -141,16 +141,16 @@ func shapesIn(snap *snapshot.Snapshot) (shapes []*claimShape, others int) {
 		known := found[s.key()]
 		if known == nil {
 			known = &s
-			known.example = &example
+			known.example = example
 			found[s.key()] = known
 		}
 		known.claims += claims
 	}
 	for _, template := range snap.Templates {
-		add(&template.Spec.Spec, api.Target{Kind: api.KindTemplate, Namespace: template.Namespace, Name: template.Name}, 0)
+		add(&template.Spec.Spec, api.RefTo(api.KindTemplate, template), 0)
 	}
 	for _, claim := range snap.Claims {
-		add(&claim.Spec, api.Target{Kind: api.KindClaim, Namespace: claim.Namespace, Name: claim.Name}, 1)
+		add(&claim.Spec, api.RefTo(api.KindClaim, claim), 1)
 	}
 	shapes = slices.Collect(maps.Values(found))
 	slices.SortFunc(shapes, func(a, b *claimShape) int {

@@ -8,7 +8,6 @@ import (
 	"context"
 	"maps"
 	"slices"
-	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -19,6 +18,7 @@ import (
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/lifecycle"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
+	"github.com/kubectl-dra/kubectl-dra/pkg/whatif"
 )
 
 // Survey has what an overview is made of besides reasons and findings. It holds as long as
@@ -270,15 +270,19 @@ func (s *Survey) stuck(o *Overview, k *Known) {
 		pod *corev1.Pod
 	}
 	rows := []row{}
-	known := map[[3]string]int{}
+	type key struct {
+		of     api.ObjectRef
+		reason string
+	}
+	known := map[key]int{}
 	add := func(pod *corev1.Pod, asks []api.Ask, reason api.StuckReason) {
-		owner := lifecycle.WorkloadName(pod)
-		key := [3]string{pod.Namespace, cmp.Or(owner, "pod/"+pod.Name), ReasonWord(&reason)}
-		if at, ok := known[key]; ok {
+		owner := whatif.Owner(pod)
+		of := key{cmp.Or(owner, api.RefTo(api.KindPod, pod)), ReasonWord(&reason)}
+		if at, ok := known[of]; ok {
 			rows[at].Count++
 			return
 		}
-		known[key] = len(rows)
+		known[of] = len(rows)
 		r := row{api.StuckPods{Namespace: pod.Namespace, Name: pod.Name, Owner: owner, Count: 1, Asks: asks, Reason: reason}, pod}
 		if !pod.CreationTimestamp.IsZero() {
 			r.AgeSeconds = ptr.To(int64(snap.Now().Sub(pod.CreationTimestamp.Time).Seconds()))
@@ -395,12 +399,12 @@ func shownAnyway() []string { return []string{"DRA1108", "DRA1201", "DRA1203"} }
 
 // findings returns findings of doctor, without those that an overview already has.
 func (s *Survey) findings(k *Known, severity api.Severity) []*api.Finding {
-	stuck := map[string]bool{}
+	stuck := map[api.ObjectRef]bool{}
 	for i := range s.waiting {
-		stuck[api.KindPod+"/"+s.waiting[i].Namespace+"/"+s.waiting[i].Name] = true
+		stuck[api.Ref(api.KindPod, s.waiting[i].Namespace, s.waiting[i].Name)] = true
 	}
 	for i := range s.blocked {
-		stuck[api.KindPod+"/"+s.blocked[i].Namespace+"/"+s.blocked[i].Name] = true
+		stuck[api.Ref(api.KindPod, s.blocked[i].Namespace, s.blocked[i].Name)] = true
 	}
 	var list []*api.Finding
 	for i := range k.Findings {
@@ -418,14 +422,10 @@ func (s *Survey) findings(k *Known, severity api.Severity) []*api.Finding {
 func Concerns(f *api.Finding, namespace string) bool {
 	namespaced := false
 	for _, object := range f.Objects {
-		parts := strings.Split(object, "/")
-		if len(parts) < 3 {
-			continue
-		}
-		if parts[1] == namespace {
+		if object.Namespace == namespace {
 			return true
 		}
-		namespaced = true
+		namespaced = namespaced || object.Namespace != ""
 	}
 	return !namespaced
 }

@@ -49,7 +49,7 @@ func lines(o *Overview) []string {
 		add("capacity %s %d share %.2f waiting %d", cmp.Or(x.Class, "driver "+x.Driver), x.Devices.Total, ptr.Deref(x.Share, -1), x.Waiting)
 	}
 	for i, x := range o.Stuck {
-		add("stuck %s/%s (%s) x%d %ds %v %s, first %s", x.Namespace, x.Name, x.Owner, x.Count, ptr.Deref(x.AgeSeconds, -1), x.Asks, ReasonWord(&x.Reason), o.StuckPods[i].Name)
+		add("stuck %s/%s (%s) x%d %ds %v %s, first %s", x.Namespace, x.Name, x.Owner.Argument(), x.Count, ptr.Deref(x.AgeSeconds, -1), x.Asks, ReasonWord(&x.Reason), o.StuckPods[i].Name)
 	}
 	for _, x := range o.Teams {
 		add("team %s used %d share %.2f waiting %d idle %d", x.Namespace, x.Used, ptr.Deref(x.Share, -1), x.Waiting, x.Idle)
@@ -101,8 +101,8 @@ func TestOverview(t *testing.T) {
 	findings := []api.Finding{
 		{Code: "DRA1201", Severity: api.SeverityError, Message: "has an entry of its own"},
 		{Code: "DRA1701", Severity: api.SeverityWarning, Message: "a warning"},
-		{Code: "DRA1702", Severity: api.SeverityError, Objects: []string{"Pod/ml/late"}, Message: "about a pod that waits"},
-		{Code: "DRA1703", Severity: api.SeverityError, Objects: []string{"ResourceClaim/other/theirs"}, Message: "an error of theirs"},
+		{Code: "DRA1702", Severity: api.SeverityError, Objects: []api.ObjectRef{api.Ref("Pod", "ml", "late")}, Message: "about a pod that waits"},
+		{Code: "DRA1703", Severity: api.SeverityError, Objects: []api.ObjectRef{api.Ref("ResourceClaim", "other", "theirs")}, Message: "an error of theirs"},
 		{Code: "DRA1704", Severity: api.SeverityInfo, Message: "not worth a look"},
 	}
 	want := []string{

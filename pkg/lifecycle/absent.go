@@ -38,7 +38,7 @@ func AbsentDriver(snap *snapshot.Snapshot, pools []cluster.LostPool) Finding {
 		if pool.Node != "" && !slices.Contains(nodes, pool.Node) {
 			nodes = append(nodes, pool.Node)
 		}
-		f.AddEvidence("Pool/"+driver+"/"+pool.Name, "spec.devices", fmt.Sprintf("no ResourceSlice, %s in use", english.Count(len(pool.Devices), "device")), "what the driver publishes where it runs")
+		f.AddEvidence(api.Ref("Pool", "", driver+"/"+pool.Name), "spec.devices", fmt.Sprintf("no ResourceSlice, %s in use", english.Count(len(pool.Devices), "device")), "what the driver publishes where it runs")
 	}
 	where := "pool " + english.Sample(names, maxAbsent)
 	if len(names) > 1 {

@@ -16,7 +16,6 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
 	"github.com/kubectl-dra/kubectl-dra/pkg/shell"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
-	"github.com/kubectl-dra/kubectl-dra/pkg/whatif"
 )
 
 // The conditions of Kueue's objects (apis/kueue/v1beta2), and the states of
@@ -81,12 +80,12 @@ func admissionFindings(snap *snapshot.Snapshot, pod *corev1.Pod) []Finding {
 	if queued == nil {
 		f := Finding{Reason: "Kueue has not removed its scheduling gate " + snapshot.KueueGate}
 		withoutWorkload(snap, &f, pod.Namespace, pod.Labels[snapshot.KueueQueueLabel])
-		f.AddEvidence(whatif.PodObject(pod), "spec.schedulingGates", snapshot.KueueGate, "none")
+		f.AddEvidence(api.RefTo(api.KindPod, pod), "spec.schedulingGates", snapshot.KueueGate, "none")
 		return []Finding{f}
 	}
 	f := queuedFinding(snap, queued)
 	if hasAdmissionGate(pod) {
-		f.AddEvidence(whatif.PodObject(pod), "spec.schedulingGates", snapshot.KueueGate, "none")
+		f.AddEvidence(api.RefTo(api.KindPod, pod), "spec.schedulingGates", snapshot.KueueGate, "none")
 	}
 	return []Finding{f}
 }
@@ -106,7 +105,7 @@ func withoutWorkload(snap *snapshot.Snapshot, f *Finding, namespace, queue strin
 
 // queuedFinding says why a Workload is not admitted, and who can act.
 func queuedFinding(snap *snapshot.Snapshot, w *snapshot.QueuedWorkload) Finding {
-	object := whatif.Object("Workload", w.Namespace, w.Name)
+	object := api.RefTo("Workload", w).In(snapshot.KueueGroup)
 	name := fmt.Sprintf("Workload %s/%s", w.Namespace, w.Name)
 	if w.Spec.QueueName != "" {
 		name += " of queue " + w.Spec.QueueName
@@ -168,7 +167,7 @@ func evicted(w *snapshot.QueuedWorkload) string {
 }
 
 // checksText says which admission checks a workload with reserved quota waits for.
-func checksText(w *snapshot.QueuedWorkload, f *Finding, object, cluster string) string {
+func checksText(w *snapshot.QueuedWorkload, f *Finding, object api.ObjectRef, cluster string) string {
 	var said []string
 	for i := range w.Status.AdmissionChecks {
 		check := &w.Status.AdmissionChecks[i]
@@ -209,7 +208,7 @@ func inactiveQueue(snap *snapshot.Snapshot, f *Finding, namespace, name, cluster
 		if active == nil || active.Status == metav1.ConditionTrue {
 			continue
 		}
-		object := whatif.Object(queue.Of.Kind, queue.Namespace, queue.Name)
+		object := queue.Ref()
 		f.AddEvidence(object, "status.conditions[type=Active].status", conditionFound(active), string(metav1.ConditionTrue))
 		resource := snapshot.ResourceClusterQueue
 		if queue == local {

@@ -5,10 +5,8 @@ package lifecycle
 
 import (
 	"fmt"
-	"strings"
 
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/duration"
 
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
@@ -150,21 +148,4 @@ func deviceBlockage(facts *cluster.Cluster, pod *corev1.Pod, claims []cluster.Po
 		return &Blockage{Code: api.DeviceUnhealthy}
 	}
 	return nil
-}
-
-// WorkloadName names the workload that a pod belongs to, as users do ("job/train"),
-// empty for a bare pod. The ReplicaSet of a Deployment stands for the Deployment:
-// its name ends with the hash in the pod's labels.
-func WorkloadName(pod *corev1.Pod) string {
-	owner := metav1.GetControllerOfNoCopy(pod)
-	if owner == nil {
-		return ""
-	}
-	kind, name := owner.Kind, owner.Name
-	if hash := pod.Labels["pod-template-hash"]; kind == "ReplicaSet" && hash != "" {
-		if deployment, ok := strings.CutSuffix(name, "-"+hash); ok {
-			kind, name = "Deployment", deployment
-		}
-	}
-	return strings.ToLower(kind) + "/" + name
 }

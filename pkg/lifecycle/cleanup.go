@@ -17,7 +17,6 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
-	"github.com/kubectl-dra/kubectl-dra/pkg/whatif"
 )
 
 // cleanupFindings says why a pod that is finished or being deleted, or its claims, still
@@ -33,8 +32,8 @@ func cleanupFindings(facts *cluster.Cluster, pod *corev1.Pod, claims []cluster.P
 			continue
 		}
 		f := Finding{Instead: true, Reason: fmt.Sprintf("the pod is finished (%s%s), but claim %s is still reserved for it", pod.Status.Phase, finishedSince(facts.Snapshot, pod), claim.Name)}
-		f.AddEvidence(whatif.PodObject(pod), "status.phase", string(pod.Status.Phase), "")
-		f.AddEvidence(whatif.ClaimObject(claim), "status.reservedFor", reservedForText(claim), "no finished pod")
+		f.AddEvidence(api.RefTo(api.KindPod, pod), "status.phase", string(pod.Status.Phase), "")
+		f.AddEvidence(api.RefTo(api.KindClaim, claim), "status.reservedFor", reservedForText(claim), "no finished pod")
 		blameController(facts.Snapshot, &f, lastEnd(pod))
 		findings = append(findings, f)
 	}
@@ -63,15 +62,15 @@ func terminating(facts *cluster.Cluster, pod *corev1.Pod, claims []cluster.PodCl
 	due := pod.DeletionTimestamp.Time
 	f := Finding{Instead: true}
 	f.Reason = fmt.Sprintf("the pod has been terminating for %s (grace period %s)", elapsed(facts.Snapshot, due.Add(-grace)), duration.HumanDuration(grace))
-	f.AddEvidence(whatif.PodObject(pod), "metadata.deletionTimestamp", due.UTC().Format(time.RFC3339), "")
+	f.AddEvidence(api.RefTo(api.KindPod, pod), "metadata.deletionTimestamp", due.UTC().Format(time.RFC3339), "")
 	if c := PodCondition(pod, corev1.DisruptionTarget); c != nil && c.Reason == "DeletionByDeviceTaintManager" {
 		f.Reason += ", because of a device taint"
-		f.AddEvidence(whatif.PodObject(pod), "status.conditions[type=DisruptionTarget]", c.Reason+": "+c.Message, "")
+		f.AddEvidence(api.RefTo(api.KindPod, pod), "status.conditions[type=DisruptionTarget]", c.Reason+": "+c.Message, "")
 	}
 	findings := []Finding{f}
 	if len(pod.Finalizers) > 0 {
 		waits := Finding{Reason: fmt.Sprintf("it waits for the owner of the finalizer %s to remove it", english.JoinAnd(pod.Finalizers))}
-		waits.AddEvidence(whatif.PodObject(pod), "metadata.finalizers", english.JoinAnd(pod.Finalizers), "none")
+		waits.AddEvidence(api.RefTo(api.KindPod, pod), "metadata.finalizers", english.JoinAnd(pod.Finalizers), "none")
 		findings = append(findings, waits)
 	}
 	if pod.Spec.NodeName == "" {
@@ -105,7 +104,7 @@ func unprepared(facts *cluster.Cluster, pod *corev1.Pod, claims []cluster.PodCla
 		}
 		called := driversOf(claim, resourceapi.SkipNodeOperationNodeUnprepareResources)
 		if len(called) > 0 {
-			f.AddEvidence(whatif.ClaimObject(claim), "status.reservedFor", reservedForText(claim), "no longer this pod")
+			f.AddEvidence(api.RefTo(api.KindClaim, claim), "status.reservedFor", reservedForText(claim), "no longer this pod")
 		}
 		drivers = append(drivers, called...)
 	}
@@ -119,7 +118,7 @@ func unprepared(facts *cluster.Cluster, pod *corev1.Pod, claims []cluster.PodCla
 	switch {
 	case allEnded(pod):
 		f.Reason = fmt.Sprintf("its containers have ended, and %s has not unprepared the devices yet, as far as the status of the pod says", who)
-		f.AddEvidence(whatif.PodObject(pod), "status.phase", string(pod.Status.Phase), "Succeeded or Failed, once the devices are unprepared")
+		f.AddEvidence(api.RefTo(api.KindPod, pod), "status.phase", string(pod.Status.Phase), "Succeeded or Failed, once the devices are unprepared")
 	case len(running) > 0 && overdue:
 		f.Reason = fmt.Sprintf("container %s still runs, as far as the kubelet reports; %s unprepares the devices after that", english.JoinAnd(running), who)
 	case overdue:
@@ -209,7 +208,7 @@ func staleReservations(snap *snapshot.Snapshot, claim *resourceapi.ResourceClaim
 		return nil
 	}
 	f := &Finding{Instead: true, Reason: fmt.Sprintf("claim %s is still reserved for %s", claim.Name, english.Sample(stale, 3))}
-	f.AddEvidence(whatif.ClaimObject(claim), "status.reservedFor", reservedForText(claim), "consumers that exist")
+	f.AddEvidence(api.RefTo(api.KindClaim, claim), "status.reservedFor", reservedForText(claim), "consumers that exist")
 	blameController(snap, f, since)
 	return f
 }

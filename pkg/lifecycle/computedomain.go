@@ -16,7 +16,6 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
 	"github.com/kubectl-dra/kubectl-dra/pkg/shell"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
-	"github.com/kubectl-dra/kubectl-dra/pkg/whatif"
 )
 
 // ComputeDomains returns the ComputeDomains that a claim names, with the missing
@@ -84,7 +83,7 @@ func domainFailure(snap *snapshot.Snapshot, f *Finding, pod *corev1.Pod, claims 
 	if uid, taken := between(words, channelTaken, " "); taken {
 		if other := claimOf(snap, uid); other != nil {
 			f.Reason += fmt.Sprintf("; that is claim %s", english.QualifiedName(other))
-			f.AddEvidence(whatif.ClaimObject(other), "metadata.uid", uid, "no other claim for a channel on node "+node)
+			f.AddEvidence(api.RefTo(api.KindClaim, other), "metadata.uid", uid, "no other claim for a channel on node "+node)
 			f.Step(api.ActorUser, "a node has one channel: the pod starts when claim %s is released", english.QualifiedName(other))
 			return true
 		}
@@ -124,7 +123,7 @@ func domainFinding(snap *snapshot.Snapshot, pod *corev1.Pod, claim *resourceapi.
 	f := &Finding{Instead: true}
 	if config.Problem != "" {
 		f.Reason = fmt.Sprintf("driver %s does not accept the configuration of claim %s: %s", snapshot.ComputeDomainDriver, claim.Name, config.Problem)
-		f.AddEvidence(whatif.ClaimObject(claim), config.Path, config.Parameters, "parameters that driver "+snapshot.ComputeDomainDriver+" accepts")
+		f.AddEvidence(api.RefTo(api.KindClaim, claim), config.Path, config.Parameters, "parameters that driver "+snapshot.ComputeDomainDriver+" accepts")
 		f.Step(api.ActorUser, "correct the configuration where it comes from, and recreate the pod so that it gets a new claim")
 		return f
 	}
@@ -134,7 +133,7 @@ func domainFinding(snap *snapshot.Snapshot, pod *corev1.Pod, claim *resourceapi.
 		if domain.Object != nil {
 			f.Reason = fmt.Sprintf("driver %s does not prepare claim %s for ComputeDomain %s: %s", snapshot.ComputeDomainDriver, claim.Name, english.QualifiedName(domain.Object), problem)
 		}
-		f.AddEvidence(whatif.ClaimObject(claim), config.Path+".domainID", config.DomainID, "the UID of a ComputeDomain in namespace "+claim.Namespace)
+		f.AddEvidence(api.RefTo(api.KindClaim, claim), config.Path+".domainID", config.DomainID, "the UID of a ComputeDomain in namespace "+claim.Namespace)
 		f.Step(api.ActorUser, "delete and recreate pod %s so that it gets a new claim from the ResourceClaimTemplate of a ComputeDomain that exists: kubectl get computedomains.resource.nvidia.com -n %s", pod.Name, shell.Quote(claim.Namespace))
 		return f
 	}
@@ -193,7 +192,7 @@ func nodeLacks(snap *snapshot.Snapshot, domain *computedomain.Domain, name strin
 			shell.Quote("pod/"+pod.Name), shell.Quote(pod.Namespace), logs(pod))
 		return fmt.Sprintf("its daemon %s is not ready: %s", english.QualifiedName(pod), state), f
 	case pod != nil && joined == nil:
-		f.AddEvidence(whatif.Object(snapshot.KindComputeDomain, domain.Object.Namespace, domain.Object.Name), "status.nodes", "no node "+name, name)
+		f.AddEvidence(api.Ref(snapshot.KindComputeDomain, domain.Object.Namespace, domain.Object.Name), "status.nodes", "no node "+name, name)
 		f.Step(api.ActorAdmin, "check the log of the daemon: %s", logs(pod))
 		return fmt.Sprintf("its daemon %s is ready, but the node has not joined the domain", english.QualifiedName(pod)), f
 	case pod != nil:
@@ -204,7 +203,7 @@ func nodeLacks(snap *snapshot.Snapshot, domain *computedomain.Domain, name strin
 		if found := computedomain.Find(snap, "", label); found.Object != nil {
 			other = "ComputeDomain " + english.QualifiedName(found.Object)
 		}
-		f.AddEvidence(whatif.Object("Node", "", name), "metadata.labels["+snapshot.ComputeDomainLabel+"]", label, domain.ID)
+		f.AddEvidence(api.Ref(api.KindNode, "", name), "metadata.labels["+snapshot.ComputeDomainLabel+"]", label, domain.ID)
 		f.Step(api.ActorUser, "a node is in one ComputeDomain at a time: wait until the pods of the other one have ended, or use another node")
 		return "the node is in " + other, f
 	case label == "" && joined == nil:
@@ -213,10 +212,10 @@ func nodeLacks(snap *snapshot.Snapshot, domain *computedomain.Domain, name strin
 		return "whether its daemon runs is not known: " + snap.Gap(snapshot.ResourcePods).Reason, f
 	}
 	if label != "" {
-		f.AddEvidence(whatif.Object("Node", "", name), "metadata.labels["+snapshot.ComputeDomainLabel+"]", label, "")
+		f.AddEvidence(api.Ref(api.KindNode, "", name), "metadata.labels["+snapshot.ComputeDomainLabel+"]", label, "")
 	}
 	if set := computedomain.DaemonSet(snap, domain.ID); set != nil {
-		o := whatif.Object(snapshot.KindDaemonSet, set.Namespace, set.Name)
+		o := api.Ref(snapshot.KindDaemonSet, set.Namespace, set.Name)
 		text := fmt.Sprintf("no daemon of the domain is on the node, although there is DaemonSet %s", english.QualifiedName(set))
 		if set.Daemon != nil {
 			text = fmt.Sprintf("no daemon of the domain is on the node: DaemonSet %s wants pods on %s, %d are ready", english.QualifiedName(set), english.Count(int(set.Daemon.Desired), "node"), set.Daemon.Ready)

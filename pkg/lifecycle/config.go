@@ -20,7 +20,6 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
 	"github.com/kubectl-dra/kubectl-dra/pkg/shell"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
-	"github.com/kubectl-dra/kubectl-dra/pkg/whatif"
 )
 
 // OpaqueConfig is configuration for a driver, with its place.
@@ -29,12 +28,13 @@ type OpaqueConfig struct {
 	Source resourceapi.AllocationConfigSource
 	// Requests are the requests with this configuration, none for all.
 	Requests []string
-	// Object has the configuration, at path; kind and name identify it.
-	Object, Path, Kind, Name string
+	// Object has the configuration, at Path.
+	Object api.ObjectRef
+	Path   string
 }
 
 func (c *OpaqueConfig) String() string {
-	text := fmt.Sprintf("%s of %s %s", c.Path, c.Kind, c.Name)
+	text := fmt.Sprintf("%s of %s %s", c.Path, c.Object.Kind, c.Object.Name)
 	switch len(c.Requests) {
 	case 0:
 		return text
@@ -48,9 +48,9 @@ func (c *OpaqueConfig) String() string {
 // OpaqueConfigs lists the opaque configuration of a claim, first from its own spec or
 // template, then from the classes of its requests.
 func OpaqueConfigs(snap *snapshot.Snapshot, pc *cluster.PodClaim) []OpaqueConfig {
-	own := OpaqueConfig{Source: resourceapi.AllocationConfigSourceClaim, Object: whatif.ClaimObject(pc.Claim), Path: "spec", Kind: api.KindClaim, Name: pc.Claim.Name}
+	own := OpaqueConfig{Source: resourceapi.AllocationConfigSourceClaim, Object: api.RefTo(api.KindClaim, pc.Claim), Path: "spec"}
 	if pc.Template != "" {
-		own.Object, own.Path, own.Kind, own.Name = whatif.Object(api.KindTemplate, pc.Claim.Namespace, pc.Template), "spec.spec", api.KindTemplate, pc.Template
+		own.Object, own.Path = api.Ref(api.KindTemplate, pc.Claim.Namespace, pc.Template), "spec.spec"
 	}
 	var configs []OpaqueConfig
 	for i := range pc.Claim.Spec.Devices.Config {
@@ -79,7 +79,7 @@ func OpaqueConfigs(snap *snapshot.Snapshot, pc *cluster.PodClaim) []OpaqueConfig
 			if c := &class.Spec.Config[i]; c.Opaque != nil {
 				configs = append(configs, OpaqueConfig{
 					Opaque: c.Opaque, Source: resourceapi.AllocationConfigSourceClass, Requests: requests[name],
-					Object: whatif.Object(kindClass, "", name), Path: fmt.Sprintf("spec.config[%d]", i), Kind: kindClass, Name: name,
+					Object: api.Ref(kindClass, "", name), Path: fmt.Sprintf("spec.config[%d]", i),
 				})
 			}
 		}
@@ -111,7 +111,7 @@ func configSource(snap *snapshot.Snapshot, pc *cluster.PodClaim, index int) (sou
 	}
 	return OpaqueConfig{
 		Opaque: config.Opaque, Source: config.Source, Requests: config.Requests,
-		Object: whatif.ClaimObject(pc.Claim), Path: fmt.Sprintf("status.allocation.devices.config[%d]", index), Kind: api.KindClaim, Name: pc.Claim.Name,
+		Object: api.RefTo(api.KindClaim, pc.Claim), Path: fmt.Sprintf("status.allocation.devices.config[%d]", index),
 	}, false
 }
 
@@ -219,7 +219,7 @@ func changeConfig(f *Finding, pod *corev1.Pod, sources []OpaqueConfig, outdated 
 	if owner := metav1.GetControllerOfNoCopy(pod); owner != nil {
 		again = fmt.Sprintf("%s %s creates it again", owner.Kind, owner.Name)
 	}
-	said := map[string]bool{}
+	said := map[api.ObjectRef]bool{}
 	for i := range sources {
 		c := &sources[i]
 		if said[c.Object] {
@@ -228,14 +228,14 @@ func changeConfig(f *Finding, pod *corev1.Pod, sources []OpaqueConfig, outdated 
 		said[c.Object] = true
 		switch {
 		case outdated:
-		case c.Kind == kindClass:
-			f.Step(api.ActorAdmin, "correct %s of %s %s: kubectl edit deviceclass %s", c.Path, c.Kind, c.Name, shell.Quote(c.Name))
-		case c.Kind == api.KindTemplate:
+		case c.Object.Kind == kindClass:
+			f.Step(api.ActorAdmin, "correct %s of %s %s: kubectl edit deviceclass %s", c.Path, c.Object.Kind, c.Object.Name, shell.Quote(c.Object.Name))
+		case c.Object.Kind == api.KindTemplate:
 			f.Step(api.ActorUser, "replace %s %s by one with a corrected %s (it cannot be edited): kubectl get resourceclaimtemplate %s%s -o yaml >template.yaml; edit template.yaml; kubectl replace --force -f template.yaml",
-				c.Kind, c.Name, c.Path, shell.Quote(c.Name), in)
+				c.Object.Kind, c.Object.Name, c.Path, shell.Quote(c.Object.Name), in)
 		default:
 			f.Step(api.ActorUser, "correct %s in the manifest of ResourceClaim %s, and replace pod and claim: %s; kubectl delete resourceclaim %s%s; create both again",
-				c.Path, c.Name, deletePod, shell.Quote(c.Name), in)
+				c.Path, c.Object.Name, deletePod, shell.Quote(c.Object.Name), in)
 			return
 		}
 	}

@@ -19,7 +19,6 @@ import (
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/shell"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
-	"github.com/kubectl-dra/kubectl-dra/pkg/whatif"
 )
 
 // Creator is an object that creates pods: a workload, or any other kind.
@@ -80,8 +79,8 @@ func blockedLife(f Finding, code api.Code) Life {
 }
 
 // name returns the object's name in evidence.
-func (c *Creator) name() string {
-	return whatif.Object(c.Kind.Kind, c.Object.GetNamespace(), c.Object.GetName())
+func (c *Creator) name() api.ObjectRef {
+	return api.RefTo(c.Kind.Kind, c.Object).In(c.Kind.Group)
 }
 
 // resource returns the object's type for kubectl.
@@ -200,8 +199,8 @@ func behindPod(w *snapshot.Workload, pods []*corev1.Pod) *Finding {
 			return nil
 		}
 		f := &Finding{Instead: true, Reason: fmt.Sprintf("pod %s %s, and the StatefulSet creates its next pod only when it is ready", pod.Name, state)}
-		f.AddEvidence(whatif.PodObject(pod), "status.conditions[type=Ready].status", string(readiness(pod)), "True")
-		f.AddEvidence(whatif.Object(w.Kind, w.Namespace, w.Name), "spec.podManagementPolicy", string(appsv1.OrderedReadyPodManagement), "")
+		f.AddEvidence(api.RefTo(api.KindPod, pod), "status.conditions[type=Ready].status", string(readiness(pod)), "True")
+		f.AddEvidence(w.Ref(), "spec.podManagementPolicy", string(appsv1.OrderedReadyPodManagement), "")
 		f.command(api.ActorUser, fmt.Sprintf("see why pod %s is not ready", pod.Name), "kubectl describe "+shell.KubectlObjects("pod", pod.Namespace, pod.Name))
 		return f
 	}

@@ -15,7 +15,6 @@ import (
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
-	"github.com/kubectl-dra/kubectl-dra/pkg/whatif"
 )
 
 // Publishing returns the drivers that have slices, out of several of which each would do.
@@ -101,8 +100,8 @@ func withoutRegistry(image string) string {
 }
 
 // DaemonObject names a DaemonSet for evidence.
-func DaemonObject(set DaemonSet) string {
-	return whatif.Object("DaemonSet", set.Namespace, set.Name)
+func DaemonObject(set DaemonSet) api.ObjectRef {
+	return api.RefTo("DaemonSet", set)
 }
 
 // DaemonNode returns the node of a DaemonSet's pod: the controller sets an affinity to the
@@ -121,7 +120,7 @@ func Ready(pod *corev1.Pod) bool {
 // PodTrouble says why a pod is not ready: the state of its first container that is not
 // ready, or a condition.
 func PodTrouble(pod *corev1.Pod) (string, api.Evidence) {
-	fact := api.Evidence{Object: whatif.Object(api.KindPod, pod.Namespace, pod.Name), Path: "status.phase", Found: string(pod.Status.Phase), Required: "ready"}
+	fact := api.Evidence{Object: api.RefTo(api.KindPod, pod), Path: "status.phase", Found: string(pod.Status.Phase), Required: "ready"}
 	for i, list := range [][]corev1.ContainerStatus{pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses} {
 		for j := range list {
 			status := &list[j]

@@ -16,7 +16,6 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
-	"github.com/kubectl-dra/kubectl-dra/pkg/whatif"
 )
 
 // DeletingClaim says why a claim that is being deleted still exists: its consumers,
@@ -24,9 +23,9 @@ import (
 // removes its own finalizer when no consumer is left.
 func DeletingClaim(snap *snapshot.Snapshot, claim *resourceapi.ResourceClaim) Finding {
 	f := Finding{Instead: true, Reason: fmt.Sprintf("claim %s has been terminating for %s", claim.Name, elapsed(snap, claim.DeletionTimestamp.Time))}
-	f.AddEvidence(whatif.ClaimObject(claim), "metadata.deletionTimestamp", claim.DeletionTimestamp.UTC().Format(time.RFC3339), "")
+	f.AddEvidence(api.RefTo(api.KindClaim, claim), "metadata.deletionTimestamp", claim.DeletionTimestamp.UTC().Format(time.RFC3339), "")
 	if len(claim.Finalizers) > 0 {
-		f.AddEvidence(whatif.ClaimObject(claim), "metadata.finalizers", english.JoinAnd(claim.Finalizers), "none")
+		f.AddEvidence(api.RefTo(api.KindClaim, claim), "metadata.finalizers", english.JoinAnd(claim.Finalizers), "none")
 	}
 	others := slices.DeleteFunc(slices.Clone(claim.Finalizers), func(name string) bool { return name == resourceapi.Finalizer })
 	var waits, using []string
@@ -44,7 +43,7 @@ func DeletingClaim(snap *snapshot.Snapshot, claim *resourceapi.ResourceClaim) Fi
 		}
 	}
 	if len(waits) > 0 {
-		f.AddEvidence(whatif.ClaimObject(claim), "status.reservedFor", reservedForText(claim), "nobody")
+		f.AddEvidence(api.RefTo(api.KindClaim, claim), "status.reservedFor", reservedForText(claim), "nobody")
 	}
 	if len(others) > 0 {
 		waits = append(waits, "the owner of the finalizer "+english.JoinAnd(others)+" to remove it")

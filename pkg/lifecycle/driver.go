@@ -17,7 +17,6 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
 	"github.com/kubectl-dra/kubectl-dra/pkg/shell"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
-	"github.com/kubectl-dra/kubectl-dra/pkg/whatif"
 )
 
 // failedCall is a call of a driver that ended without an answer about any claim.
@@ -127,7 +126,7 @@ func driverPods(snap *snapshot.Snapshot, f *Finding, drivers []string, node stri
 				f.Step(api.ActorAdmin, "repair pod %s of the driver: kubectl logs %s -n %s --all-containers --previous", english.QualifiedName(pods[i]), shell.Quote(pods[i].Name), shell.Quote(pods[i].Namespace))
 			default:
 				f.Reason += fmt.Sprintf("; its pod %s runs and is ready", english.QualifiedName(pods[i]))
-				f.AddEvidence(whatif.PodObject(pods[i]), "status.conditions[type=Ready].status", "True", "")
+				f.AddEvidence(api.RefTo(api.KindPod, pods[i]), "status.conditions[type=Ready].status", "True", "")
 				f.Step(api.ActorAdmin, "check the log of pod %s of the driver, and restart it if it hangs: kubectl logs %s -n %s --all-containers", english.QualifiedName(pods[i]), shell.Quote(pods[i].Name), shell.Quote(pods[i].Namespace))
 			}
 			advised = true
@@ -170,20 +169,20 @@ func addAbsence(snap *snapshot.Snapshot, f *Finding, driver, node string) bool {
 	if snap.Gap(snapshot.ResourceSlices) != nil || slices.ContainsFunc(snap.Slices, serves) {
 		return false
 	}
-	f.AddEvidence("ResourceSlice", "spec.nodeName", fmt.Sprintf("none of driver %s for node %s", driver, node), "what the driver publishes where it runs")
+	f.AddEvidence(api.Ref("ResourceSlice", "", ""), "spec.nodeName", fmt.Sprintf("none of driver %s for node %s", driver, node), "what the driver publishes where it runs")
 	return true
 }
 
 // idleKubelet returns the version of a kubelet that loses idle connections
 // to drivers (1.34.0 and 1.34.1, kubernetes/kubernetes#133926), or nothing.
-func idleKubelet(snap *snapshot.Snapshot, name string) (evidence, found string) {
+func idleKubelet(snap *snapshot.Snapshot, name string) (evidence api.ObjectRef, found string) {
 	node := snap.Node(name)
 	if node == nil {
-		return "", ""
+		return evidence, ""
 	}
 	v, err := version.ParseGeneric(node.Status.NodeInfo.KubeletVersion)
 	if err != nil || v.Major() != 1 || v.Minor() != 34 || v.Patch() > 1 {
-		return "", ""
+		return evidence, ""
 	}
-	return whatif.Object("Node", "", name), node.Status.NodeInfo.KubeletVersion
+	return api.Ref(api.KindNode, "", name), node.Status.NodeInfo.KubeletVersion
 }

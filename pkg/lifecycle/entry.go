@@ -13,7 +13,6 @@ import (
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/shell"
-	"github.com/kubectl-dra/kubectl-dra/pkg/whatif"
 )
 
 // entryPath returns the path of an entry of a pod's claims.
@@ -33,7 +32,7 @@ func foreignClaim(pod *corev1.Pod, pc *cluster.PodClaim) Finding {
 		}
 	}
 	f.Reason = fmt.Sprintf("claim %s still exists and belongs to %s, not to this pod", pc.Claim.Name, whose)
-	f.AddEvidence(whatif.ClaimObject(pc.Claim), "metadata.ownerReferences[controller=true].uid", found, string(pod.UID))
+	f.AddEvidence(api.RefTo(api.KindClaim, pc.Claim), "metadata.ownerReferences[controller=true].uid", found, string(pod.UID))
 	if owner != nil && owner.Kind != api.KindPod {
 		return f
 	}

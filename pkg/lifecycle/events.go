@@ -16,7 +16,6 @@ import (
 
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
-	"github.com/kubectl-dra/kubectl-dra/pkg/whatif"
 )
 
 // Reasons of events about the claims of pods.
@@ -185,8 +184,8 @@ func repeated(snap *snapshot.Snapshot, event *corev1.Event) string {
 func eventEvidence(event *corev1.Event) api.Evidence {
 	about := event.InvolvedObject
 	return api.Evidence{
-		Object: whatif.Object("Event", event.Namespace, cmp.Or(event.Name, event.GenerateName)), Path: "message", Found: event.Message,
-		Required: "no event " + event.Reason + " of " + whatif.Object(about.Kind, about.Namespace, about.Name),
+		Object: api.Ref("Event", event.Namespace, cmp.Or(event.Name, event.GenerateName)), Path: "message", Found: event.Message,
+		Required: "no event " + event.Reason + " of " + api.Ref(about.Kind, about.Namespace, about.Name).String(),
 	}
 }
 

@@ -23,7 +23,7 @@ type Finding struct {
 }
 
 // AddEvidence adds evidence: the value of a field, and the required one.
-func (f *Finding) AddEvidence(object, path, found, wanted string) {
+func (f *Finding) AddEvidence(object api.ObjectRef, path, found, wanted string) {
 	f.Evidence = append(f.Evidence, api.Evidence{Object: object, Path: path, Found: found, Required: wanted})
 }
 

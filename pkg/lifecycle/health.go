@@ -16,7 +16,6 @@ import (
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/shell"
-	"github.com/kubectl-dra/kubectl-dra/pkg/whatif"
 )
 
 // unhealthyTaint is the suggested taint for an unhealthy device.
@@ -50,7 +49,7 @@ func Unhealthy(facts *cluster.Cluster, pod *corev1.Pod, claims []cluster.PodClai
 					f.Reason += ": " + words
 					found += ": " + words
 				}
-				f.AddEvidence(whatif.PodObject(pod), fmt.Sprintf("status.containerStatuses[name=%s].allocatedResourcesStatus[name=%s].resources[resourceID=%s].health", container.Name, resource.Name, health.ResourceID),
+				f.AddEvidence(api.RefTo(api.KindPod, pod), fmt.Sprintf("status.containerStatuses[name=%s].allocatedResourcesStatus[name=%s].resources[resourceID=%s].health", container.Name, resource.Name, health.ResourceID),
 					found, string(corev1.ResourceHealthStatusHealthy))
 				replaceDevice(facts, &f, pc, result, name)
 				findings = append(findings, f)

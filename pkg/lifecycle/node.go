@@ -12,7 +12,6 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
-	"github.com/kubectl-dra/kubectl-dra/pkg/whatif"
 )
 
 // kubeletFindings says why a pod does not start on its node.
@@ -42,7 +41,7 @@ func waitingContainers(pod *corev1.Pod, claims []cluster.PodClaim) []Finding {
 	for _, status := range failingContainers(pod) {
 		waiting := status.State.Waiting
 		f := Finding{Instead: true}
-		f.AddEvidence(whatif.PodObject(pod), fmt.Sprintf("status.containerStatuses[name=%s].state.waiting", status.Name),
+		f.AddEvidence(api.RefTo(api.KindPod, pod), fmt.Sprintf("status.containerStatuses[name=%s].state.waiting", status.Name),
 			waiting.Reason+english.PrecededBy(": ", waiting.Message), "a running container")
 		if devices := cdiDevices(waiting.Message); len(devices) > 0 {
 			blameCDI(&f, pod, claims, devices)
@@ -71,13 +70,13 @@ func silence(snap *snapshot.Snapshot, pod *corev1.Pod) Finding {
 		since = c.LastTransitionTime
 	}
 	if sandboxReady(pod) != nil {
-		f.AddEvidence(whatif.PodObject(pod), "status.phase", string(pod.Status.Phase), string(corev1.PodRunning))
+		f.AddEvidence(api.RefTo(api.KindPod, pod), "status.phase", string(pod.Status.Phase), string(corev1.PodRunning))
 	} else {
 		ready := "missing"
 		if c := PodCondition(pod, corev1.PodReadyToStartContainers); c != nil {
 			ready = string(c.Status)
 		}
-		f.AddEvidence(whatif.PodObject(pod), "status.conditions[type=PodReadyToStartContainers].status", ready, string(corev1.ConditionTrue))
+		f.AddEvidence(api.RefTo(api.KindPod, pod), "status.conditions[type=PodReadyToStartContainers].status", ready, string(corev1.ConditionTrue))
 	}
 	if Overdue(snap, since.Time) {
 		f.Step(api.ActorAdmin, "no event says why pod %s has not started: check the log of the kubelet on node %s", pod.Name, pod.Spec.NodeName)
@@ -98,7 +97,7 @@ func nodeFindings(snap *snapshot.Snapshot, pod *corev1.Pod) []Finding {
 			return nil
 		}
 		f.Reason = fmt.Sprintf("node %s does not exist", name)
-		f.AddEvidence(whatif.PodObject(pod), "spec.nodeName", name, "a node that exists")
+		f.AddEvidence(api.RefTo(api.KindPod, pod), "spec.nodeName", name, "a node that exists")
 		f.Step(api.ActorNobody, "the pod garbage collector of kube-controller-manager removes pods of nodes that are gone")
 		return []Finding{f}
 	}
@@ -116,7 +115,7 @@ func NotReady(snap *snapshot.Snapshot, node *corev1.Node) *Finding {
 		return nil
 	}
 	f := &Finding{Instead: true, Reason: fmt.Sprintf("node %s: %s", node.Name, condition.Text(snap.Now()))}
-	f.AddEvidence(whatif.Object("Node", "", node.Name), "status.conditions[type=Ready].status", string(condition.Status), string(corev1.ConditionTrue))
+	f.AddEvidence(api.Ref(api.KindNode, "", node.Name), "status.conditions[type=Ready].status", string(condition.Status), string(corev1.ConditionTrue))
 	f.Step(api.ActorAdmin, condition.Repair+": its kubelet starts and stops pods and has their devices prepared and unprepared", node.Name)
 	return f
 }

@@ -13,7 +13,6 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
-	"github.com/kubectl-dra/kubectl-dra/pkg/whatif"
 )
 
 // readKubeletEvent describes a warning of the kubelet. The messages are from
@@ -57,7 +56,7 @@ func readKubeletEvent(snap *snapshot.Snapshot, f *Finding, pod *corev1.Pod, clai
 		f.Reason = fmt.Sprintf("the kubelet of node %s still has an earlier claim %s, of a pod that was deleted by force%s", node, name, often(snap, event))
 		if uid, ok := between(message, " and different UID ", " still exists"); ok {
 			if claim := snap.Claim(pod.Namespace, name); claim != nil {
-				f.AddEvidence(whatif.ClaimObject(claim), "metadata.uid", string(claim.UID), uid+", which the kubelet still has")
+				f.AddEvidence(api.RefTo(api.KindClaim, claim), "metadata.uid", string(claim.UID), uid+", which the kubelet still has")
 			}
 		}
 		f.Step(api.ActorAdmin, "the kubelet forgets it after the driver has unprepared its devices: check that %s runs on node %s", driverOf(claims, name), node)
@@ -76,7 +75,7 @@ func ownClaim(f *Finding, pod *corev1.Pod, claims []cluster.PodClaim, name strin
 		}
 		f.Step(api.ActorUser, "give pod %s a claim of its own, unless %s lets %d pods share one: create a ResourceClaimTemplate with the spec of claim %s, and name it with resourceClaimTemplateName in place of resourceClaimName (spec.resourceClaims, %s)",
 			pod.Name, driverOf(claims, name), len(pc.Claim.Status.ReservedFor), name, pc.Entry)
-		f.AddEvidence(whatif.ClaimObject(pc.Claim), "status.reservedFor", english.Count(len(pc.Claim.Status.ReservedFor), "pod"), "")
+		f.AddEvidence(api.RefTo(api.KindClaim, pc.Claim), "status.reservedFor", english.Count(len(pc.Claim.Status.ReservedFor), "pod"), "")
 	}
 }
 

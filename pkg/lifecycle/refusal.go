@@ -19,7 +19,6 @@ import (
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/shell"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
-	"github.com/kubectl-dra/kubectl-dra/pkg/whatif"
 )
 
 // ReasonFailedCreate is the reason of the condition and of the event with which a
@@ -78,7 +77,7 @@ func refusalOf(snap *snapshot.Snapshot, w *snapshot.Workload) *Refusal {
 	}
 	r := &Refusal{Workload: w, Code: api.PodRefused}
 	message := ""
-	object := whatif.Object(w.Kind, w.Namespace, w.Name)
+	object := w.Ref()
 	if c := meta.FindStatusCondition(w.Conditions, string(appsv1.DeploymentReplicaFailure)); c != nil {
 		if c.Status != metav1.ConditionTrue || c.Reason != ReasonFailedCreate {
 			return nil

@@ -14,7 +14,6 @@ import (
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
-	"github.com/kubectl-dra/kubectl-dra/pkg/whatif"
 )
 
 // fullyReserved reports whether a claim has as many consumers as it can have.
@@ -60,9 +59,9 @@ func reservationFindings(facts *cluster.Cluster, pod *corev1.Pod, claims []clust
 func boundWithout(pod *corev1.Pod, pc *cluster.PodClaim) Finding {
 	f := Finding{Instead: true, Reason: fmt.Sprintf("the pod is bound to node %s, but %s", pod.Spec.NodeName, pc.Problem)}
 	if name := claimNameOf(pod, pc.Entry); name != "" {
-		f.AddEvidence(whatif.PodObject(pod), entryPath(pc.Entry)+".resourceClaimName", name, "a ResourceClaim of the namespace")
+		f.AddEvidence(api.RefTo(api.KindPod, pod), entryPath(pc.Entry)+".resourceClaimName", name, "a ResourceClaim of the namespace")
 	} else {
-		f.AddEvidence(whatif.PodObject(pod), fmt.Sprintf("status.resourceClaimStatuses[name=%s].resourceClaimName", pc.Entry), "a claim that no longer exists", "a ResourceClaim of the namespace")
+		f.AddEvidence(api.RefTo(api.KindPod, pod), fmt.Sprintf("status.resourceClaimStatuses[name=%s].resourceClaimName", pc.Entry), "a claim that no longer exists", "a ResourceClaim of the namespace")
 	}
 	f.Step(api.ActorUser, anewWithClaims)
 	return f
@@ -81,7 +80,7 @@ func boundUnallocated(snap *snapshot.Snapshot, pod *corev1.Pod, pc *cluster.PodC
 	f := Finding{Instead: true, Reason: fmt.Sprintf("the pod is bound to node %s, but claim %s is not allocated; the scheduler allocates claims only before it binds a pod", pod.Spec.NodeName, name)}
 	if bound := boundSince(snap, pod); !pc.Generated && !bound.IsZero() && pc.Claim.CreationTimestamp.After(bound) {
 		f.Reason += ", and the claim was created after that"
-		f.AddEvidence(whatif.ClaimObject(pc.Claim), "metadata.creationTimestamp", pc.Claim.CreationTimestamp.UTC().Format(time.RFC3339), "before "+bound.UTC().Format(time.RFC3339)+", when the pod was bound")
+		f.AddEvidence(api.RefTo(api.KindClaim, pc.Claim), "metadata.creationTimestamp", pc.Claim.CreationTimestamp.UTC().Format(time.RFC3339), "before "+bound.UTC().Format(time.RFC3339)+", when the pod was bound")
 		f.Step(api.ActorUser, anewWithClaims)
 		return f
 	}
@@ -90,9 +89,9 @@ func boundUnallocated(snap *snapshot.Snapshot, pod *corev1.Pod, pc *cluster.PodC
 		return f
 	}
 	f.Reason += "; the pod may have been bound without the scheduler"
-	f.AddEvidence(whatif.PodObject(pod), "spec.nodeName", pod.Spec.NodeName, "empty until the scheduler binds the pod")
+	f.AddEvidence(api.RefTo(api.KindPod, pod), "spec.nodeName", pod.Spec.NodeName, "empty until the scheduler binds the pod")
 	if !pc.Generated {
-		f.AddEvidence(whatif.ClaimObject(pc.Claim), "status.allocation", "missing", "devices for node "+pod.Spec.NodeName)
+		f.AddEvidence(api.RefTo(api.KindClaim, pc.Claim), "status.allocation", "missing", "devices for node "+pod.Spec.NodeName)
 	}
 	f.Step(api.ActorUser, "delete and recreate the pod without spec.nodeName, so that the scheduler allocates its claims; to place it on that node, use spec.nodeSelector with kubernetes.io/hostname")
 	return f
@@ -112,7 +111,7 @@ func boundSince(snap *snapshot.Snapshot, pod *corev1.Pod) time.Time {
 // unreserved reports an allocated claim that is not reserved for the pod.
 func unreserved(snap *snapshot.Snapshot, pod *corev1.Pod, claim *resourceapi.ResourceClaim) Finding {
 	f := Finding{Instead: pod.Spec.NodeName != ""}
-	f.AddEvidence(whatif.ClaimObject(claim), "status.reservedFor", reservedForText(claim), fmt.Sprintf("pod/%s (UID %s)", pod.Name, pod.UID))
+	f.AddEvidence(api.RefTo(api.KindClaim, claim), "status.reservedFor", reservedForText(claim), fmt.Sprintf("pod/%s (UID %s)", pod.Name, pod.UID))
 	var earlier bool
 	for i := range claim.Status.ReservedFor {
 		c := &claim.Status.ReservedFor[i]

@@ -21,7 +21,6 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
-	"github.com/kubectl-dra/kubectl-dra/pkg/whatif"
 )
 
 // runningFindings reports problems with the devices of a running pod.
@@ -32,7 +31,7 @@ func runningFindings(facts *cluster.Cluster, pod *corev1.Pod, claims []cluster.P
 	findings = append(findings, driverEvents(facts.Snapshot, claims, pod)...)
 	for _, status := range initializing(pod) {
 		var f Finding
-		f.AddEvidence(whatif.PodObject(pod), fmt.Sprintf("status.initContainerStatuses[name=%s].state", status.Name), stateText(&status.State), "")
+		f.AddEvidence(api.RefTo(api.KindPod, pod), fmt.Sprintf("status.initContainerStatuses[name=%s].state", status.Name), stateText(&status.State), "")
 		findings = append(findings, f)
 	}
 	if started(pod).IsZero() {
@@ -103,7 +102,7 @@ func vanished(facts *cluster.Cluster, claim *resourceapi.ResourceClaim) (away []
 		if facts.Pools.Device(DeviceID(result)) != nil || cluster.DeviceReady(claim, result) {
 			continue
 		}
-		f.AddEvidence(whatif.ClaimObject(claim), fmt.Sprintf("status.allocation.devices.results[%d]", i), DeviceName(result), "a device in a ResourceSlice of driver "+result.Driver)
+		f.AddEvidence(api.RefTo(api.KindClaim, claim), fmt.Sprintf("status.allocation.devices.results[%d]", i), DeviceName(result), "a device in a ResourceSlice of driver "+result.Driver)
 		if !slices.ContainsFunc(lost, func(p cluster.LostPool) bool { return p.Driver == result.Driver && p.Name == result.Pool }) {
 			devices = append(devices, DeviceName(result))
 		}
@@ -141,8 +140,8 @@ func Doubled(facts *cluster.Cluster, claim *resourceapi.ResourceClaim, result *r
 		})
 		f := &Finding{Instead: true, Reason: cluster.TwiceText(DeviceName(result), english.QualifiedName(both[0]), english.QualifiedName(both[1]))}
 		for _, each := range both {
-			f.AddEvidence(whatif.ClaimObject(each), "status.allocation.devices.results", DeviceName(result), "a device in no other claim")
-			f.AddEvidence(whatif.ClaimObject(each), "status.reservedFor", reservedForText(each), "")
+			f.AddEvidence(api.RefTo(api.KindClaim, each), "status.allocation.devices.results", DeviceName(result), "a device in no other claim")
+			f.AddEvidence(api.RefTo(api.KindClaim, each), "status.reservedFor", reservedForText(each), "")
 		}
 		f.Step(api.ActorUser, "decide which of the pods keeps the device: the other one needs a new claim, which it gets when it is recreated")
 		return f
@@ -162,7 +161,7 @@ func DeviceNotReady(claim *resourceapi.ResourceClaim, result *resourceapi.Device
 		return nil
 	}
 	f := &Finding{Instead: true, Reason: cluster.ConditionText(result.Driver, DeviceName(result)+" of claim "+claim.Name, c)}
-	f.AddEvidence(whatif.ClaimObject(claim), fmt.Sprintf("status.devices[device=%s].conditions[type=Ready]", result.Device), conditionText(c), "True")
+	f.AddEvidence(api.RefTo(api.KindClaim, claim), fmt.Sprintf("status.devices[device=%s].conditions[type=Ready]", result.Device), conditionText(c), "True")
 	return f
 }
 
@@ -191,9 +190,9 @@ func evictions(facts *cluster.Cluster, pod *corev1.Pod) []Finding {
 		}
 	}
 	f.AddEvidence(holder, path, first.Taint.String()+" since "+first.Taint.TimeAdded.UTC().Format(time.RFC3339), "no such taint")
-	f.AddEvidence(whatif.ClaimObject(first.Claim), fmt.Sprintf("status.allocation.devices.results[%d].tolerations", first.Result), tolerationsText(result.Tolerations), "a toleration with effect NoExecute")
-	if kind, _, name := whatif.ParseObject(holder); kind == "DeviceTaintRule" {
-		f.Step(api.ActorAdmin, "delete DeviceTaintRule %s if it is no longer needed: then the pod is not deleted", name)
+	f.AddEvidence(api.RefTo(api.KindClaim, first.Claim), fmt.Sprintf("status.allocation.devices.results[%d].tolerations", first.Result), tolerationsText(result.Tolerations), "a toleration with effect NoExecute")
+	if holder.Kind == "DeviceTaintRule" {
+		f.Step(api.ActorAdmin, "delete DeviceTaintRule %s if it is no longer needed: then the pod is not deleted", holder.Name)
 	}
 	f.Step(api.ActorUser, "for the next pod, add a toleration to the request of a new claim: an allocated claim cannot be changed")
 	return []Finding{f}
@@ -215,11 +214,11 @@ func ToleratedText(e *cluster.Eviction) string {
 }
 
 // evictor finds the object with the taint of an eviction.
-func evictor(facts *cluster.Cluster, e *cluster.Eviction) (holder, path string) {
+func evictor(facts *cluster.Cluster, e *cluster.Eviction) (holder api.ObjectRef, path string) {
 	if device := facts.Pools.Device(e.Device); e.Rule == nil && device != nil {
 		return cluster.TaintSource(facts, device, e.Taint)
 	}
-	return whatif.Object("DeviceTaintRule", "", e.Rule.Name), "spec.taint"
+	return api.Ref("DeviceTaintRule", "", e.Rule.Name), "spec.taint"
 }
 
 func tolerationsText(tolerations []resourceapi.DeviceToleration) string {

@@ -15,6 +15,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
+	"github.com/kubectl-dra/kubectl-dra/pkg/whatif"
 )
 
 // Stages has the stages of claims, cheaply enough for all claims of a cluster: the
@@ -86,8 +87,8 @@ func (s *Stages) about(pod *corev1.Pod) *cluster.Cluster {
 // BlockedPod is a pod with allocated devices that cannot work with them.
 type BlockedPod struct {
 	Namespace, Name string
-	// Owner is "job/train", empty for a bare pod.
-	Owner string
+	// Owner is the workload of the pod, empty for a bare pod.
+	Owner api.ObjectRef
 	Code  api.Code
 	Stage api.Stage
 	// Summary is one sentence, Actor can act, Steps are the next steps.
@@ -123,7 +124,7 @@ func (s *Stages) BlockedPods() []BlockedPod {
 			steps = append(steps, own.Findings[i].Steps...)
 		}
 		blocked := BlockedPod{
-			Namespace: pod.Namespace, Name: pod.Name, Owner: WorkloadName(pod), Code: own.Blocked.Code, Stage: stage, Summary: english.Sentence(Summarize(own.Findings, "")),
+			Namespace: pod.Namespace, Name: pod.Name, Owner: whatif.Owner(pod), Code: own.Blocked.Code, Stage: stage, Summary: english.Sentence(Summarize(own.Findings, "")),
 			Actor: Actor(steps), Steps: steps, Node: pod.Spec.NodeName,
 		}
 		if own.Blocked.Code == api.PreparationFailed {

@@ -20,7 +20,6 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
 	"github.com/kubectl-dra/kubectl-dra/pkg/shell"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
-	"github.com/kubectl-dra/kubectl-dra/pkg/whatif"
 )
 
 // tryAgain returns a command that makes controllers look at an object at once: they retry
@@ -48,7 +47,7 @@ func generationFindings(snap *snapshot.Snapshot, pod *corev1.Pod, claims []clust
 		failed := failure(pc)
 		switch {
 		case errors.Is(pc.Problem, cluster.ErrTemplateMissing):
-			f.AddEvidence(whatif.PodObject(pod), entryPath(pc.Entry)+".resourceClaimTemplateName", pc.Template, "a ResourceClaimTemplate of the namespace")
+			f.AddEvidence(api.RefTo(api.KindPod, pod), entryPath(pc.Entry)+".resourceClaimTemplateName", pc.Template, "a ResourceClaimTemplate of the namespace")
 			if failed != nil {
 				f.Evidence = append(f.Evidence, eventEvidence(failed))
 			}
@@ -72,7 +71,7 @@ func generationFindings(snap *snapshot.Snapshot, pod *corev1.Pod, claims []clust
 			f.Step(api.ActorUser, anewWithClaims)
 		}
 		if pc.Problem != nil && errors.Is(pc.Problem, cluster.ErrClaimNotCreated) {
-			f.AddEvidence(whatif.PodObject(pod), "status.resourceClaimStatuses", "nothing for "+pc.Entry, "the name of a claim for "+pc.Entry)
+			f.AddEvidence(api.RefTo(api.KindPod, pod), "status.resourceClaimStatuses", "nothing for "+pc.Entry, "the name of a claim for "+pc.Entry)
 			if failed == nil {
 				blameManager(snap, &f)
 			}
@@ -97,7 +96,7 @@ func blameManager(snap *snapshot.Snapshot, f *Finding) {
 			f.Reason += ", and "
 		}
 		f.Reason += fmt.Sprintf("pod %s/%s is not ready", pod.Namespace, pod.Name)
-		f.AddEvidence(whatif.PodObject(pod), "status.conditions[type=Ready].status", string(c.Status), string(corev1.ConditionTrue))
+		f.AddEvidence(api.RefTo(api.KindPod, pod), "status.conditions[type=Ready].status", string(c.Status), string(corev1.ConditionTrue))
 	}
 }
 
@@ -130,13 +129,13 @@ func GateFindings(pod *corev1.Pod) []Finding {
 	}
 	if len(kueue) > 0 {
 		f := Finding{Reason: fmt.Sprintf("the scheduler waits until Kueue removes its scheduling gate %s", english.JoinAnd(kueue))}
-		f.AddEvidence(whatif.PodObject(pod), "spec.schedulingGates", english.JoinAnd(kueue), "none")
+		f.AddEvidence(api.RefTo(api.KindPod, pod), "spec.schedulingGates", english.JoinAnd(kueue), "none")
 		f.Step(api.ActorUser, "the status of its Workload says what Kueue waits for: kubectl get workloads.kueue.x-k8s.io -n %s", shell.Quote(pod.Namespace))
 		findings = append(findings, f)
 	}
 	if len(gates) > 0 {
 		f := Finding{Reason: fmt.Sprintf("the scheduler waits until the scheduling gate %s is removed", english.JoinAnd(gates))}
-		f.AddEvidence(whatif.PodObject(pod), "spec.schedulingGates", english.JoinAnd(gates), "none")
+		f.AddEvidence(api.RefTo(api.KindPod, pod), "spec.schedulingGates", english.JoinAnd(gates), "none")
 		f.Step(api.ActorUser, "the scheduler does not consider pod %s before its scheduling gates are removed: %s", pod.Name, strings.Join(gates, ", "))
 		findings = append(findings, f)
 	}
@@ -151,8 +150,8 @@ func queueingFindings(snap *snapshot.Snapshot, pod *corev1.Pod, claims []cluster
 		if snap.Now().Sub(pod.CreationTimestamp.Time) > eventsLive {
 			f.Reason = fmt.Sprintf("the pod names scheduler %s, and no event or condition of it is known; events are kept for %s", pod.Spec.SchedulerName, duration.HumanDuration(eventsLive))
 		}
-		f.AddEvidence(whatif.PodObject(pod), "spec.schedulerName", pod.Spec.SchedulerName, "a scheduler that runs")
-		f.AddEvidence(whatif.PodObject(pod), "status.conditions[type=PodScheduled]", "missing", "set by the scheduler")
+		f.AddEvidence(api.RefTo(api.KindPod, pod), "spec.schedulerName", pod.Spec.SchedulerName, "a scheduler that runs")
+		f.AddEvidence(api.RefTo(api.KindPod, pod), "status.conditions[type=PodScheduled]", "missing", "set by the scheduler")
 		f.Step(api.ActorUser, "remove spec.schedulerName if the pod is meant for the default scheduler")
 		f.Step(api.ActorAdmin, "check that scheduler %s runs and serves namespace %s", pod.Spec.SchedulerName, pod.Namespace)
 		findings = append(findings, f)
@@ -173,7 +172,7 @@ func queueingFindings(snap *snapshot.Snapshot, pod *corev1.Pod, claims []cluster
 		case errors.Is(pc.Problem, cluster.ErrClaimMissing):
 			var f Finding
 			if name := claimNameOf(pod, pc.Entry); name != "" {
-				f.AddEvidence(whatif.PodObject(pod), entryPath(pc.Entry)+".resourceClaimName", name, "a ResourceClaim of the namespace")
+				f.AddEvidence(api.RefTo(api.KindPod, pod), entryPath(pc.Entry)+".resourceClaimName", name, "a ResourceClaim of the namespace")
 			}
 			findings = append(findings, f)
 		}
@@ -194,12 +193,12 @@ func bindingFindings(facts *cluster.Cluster, claims []cluster.PodClaim) []Findin
 			path := fmt.Sprintf("status.devices[device=%s].conditions[type=%s]", a.Result.Device, a.Name)
 			if a.Failed {
 				f.Reason = fmt.Sprintf("driver %s reports that device %s of claim %s cannot be bound: %s: %s", a.Result.Driver, DeviceName(a.Result), claim.Name, a.Name, conditionWords(a.Now))
-				f.AddEvidence(whatif.ClaimObject(claim), path, conditionText(a.Now), "not True")
+				f.AddEvidence(api.RefTo(api.KindClaim, claim), path, conditionText(a.Now), "not True")
 				failures = append(failures, f)
 				continue
 			}
 			f.Reason = fmt.Sprintf("claim %s waits for driver %s to set condition %s of device %s%s", claim.Name, a.Result.Driver, a.Name, DeviceName(a.Result), timeLeft(facts.Snapshot, claim))
-			f.AddEvidence(whatif.ClaimObject(claim), path, conditionText(a.Now), "True")
+			f.AddEvidence(api.RefTo(api.KindClaim, claim), path, conditionText(a.Now), "True")
 			f.Step(api.ActorNobody, "driver %s has to set condition %s of device %s; by default the scheduler waits for it for %s from the allocation",
 				a.Result.Driver, a.Name, DeviceName(a.Result), duration.HumanDuration(cluster.BindingTimeout))
 			waiting = append(waiting, f)

@@ -51,8 +51,8 @@ func against(verdict api.Verdict) func(*input) []finding {
 		}
 		var found []finding
 		for _, answer := range answers {
-			called := in.called[answer.Kind+"/"+answer.Name]
-			at := slices.IndexFunc(called, func(o *object) bool { return o.namespace == answer.Namespace })
+			called := in.called[answer.Object.Kind+"/"+answer.Object.Name]
+			at := slices.IndexFunc(called, func(o *object) bool { return o.namespace == answer.Object.Namespace })
 			if at < 0 || len(called[at].broken) > 0 {
 				continue
 			}

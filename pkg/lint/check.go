@@ -61,16 +61,16 @@ func (c *Check) finding(f *finding) api.Finding {
 		path = place.path
 	}
 	if o.name != "" {
-		out.Objects, out.ObjectCount = []string{o.String()}, 1
+		out.Objects, out.ObjectCount = []api.ObjectRef{o.ref()}, 1
 	}
 	if f.found != "" || f.required != "" {
-		out.Evidence = []api.Evidence{{Object: o.String(), Path: path, Found: f.found, Required: f.required}}
+		out.Evidence = []api.Evidence{{Object: o.ref(), Path: path, Found: f.found, Required: f.required}}
 	}
 	if f.advice != "" {
 		out.Remedy = &api.NextStep{Actor: api.ActorUser, Text: f.advice}
 	}
 	for _, e := range f.fix {
-		change := api.Edit{Object: o.String(), Op: e.op, Path: o.pointer(e.path)}
+		change := api.Edit{Object: o.ref(), Op: e.op, Path: o.pointer(e.path)}
 		if e.op != "remove" {
 			// Only texts, numbers and what was decoded before.
 			change.Value, _ = json.Marshal(e.value)

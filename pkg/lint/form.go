@@ -447,28 +447,27 @@ func upgrade(o *object) []edit {
 
 func duplicates(in *input) []finding {
 	var found []finding
-	first := map[string]*object{}
+	type place struct {
+		directory string
+		of        api.ObjectRef
+	}
+	first := map[place]*object{}
 	for _, o := range in.objects {
 		if o.name == "" || o.decoded == nil || strings.HasSuffix(o.name, "xxxxx") {
 			continue
 		}
-		group, _, _ := strings.Cut(o.apiVersion, "/")
-		if o.apiVersion == "v1" {
-			group = ""
-		}
 		// Another directory may have patches for the object, or its other variants.
-		key := filepath.Dir(o.text.File) + " " + group + " " + o.String()
-		before := first[key]
+		at := place{filepath.Dir(o.text.File), o.ref()}
+		before := first[at]
 		if before == nil {
-			first[key] = o
+			first[at] = o
 			continue
 		}
 		if o.same(before) {
 			continue
 		}
-		at := before.locate("metadata.name")
 		f := finding{
-			object: o, path: "metadata.name", found: o.name, message: fmt.Sprintf("%s is also in %s:%d, and differs", o, before.text.File, at.line),
+			object: o, path: "metadata.name", found: o.name, message: fmt.Sprintf("%s is also in %s:%d, and differs", o.ref(), before.text.File, before.locate("metadata.name").line),
 			advice: "rename or remove one of them",
 		}
 		if o.text.File != before.text.File {

@@ -236,8 +236,8 @@ func indexed(path string, i int) string { return fmt.Sprintf("%s[%d]", path, i) 
 
 // Answer is the answer about one target of the manifests.
 type Answer struct {
-	// Kind, Namespace and Name identify the target.
-	Kind, Namespace, Name string
+	// Object is the target.
+	Object api.ObjectRef
 	*api.Explanation
 	Err error
 }

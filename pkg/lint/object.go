@@ -17,13 +17,13 @@ import (
 	resourceapi "k8s.io/api/resource/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/checks"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/kinds"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/load"
-	"github.com/kubectl-dra/kubectl-dra/pkg/whatif"
 )
 
 const groupName = resourceapi.GroupName
@@ -60,12 +60,13 @@ func (o *object) rejected(path string) bool {
 	})
 }
 
-// String names the object as reports do.
-func (o *object) String() string {
+// ref returns the reference to the object.
+func (o *object) ref() api.ObjectRef {
+	namespace := o.namespace
 	if clusterScoped(o.kind) {
-		return whatif.Object(o.kind, "", o.name)
+		namespace = ""
 	}
-	return whatif.Object(o.kind, o.namespace, o.name)
+	return api.Ref(o.kind, namespace, o.name).In(schema.FromAPIVersionAndKind(o.apiVersion, o.kind).Group)
 }
 
 // same reports whether two objects of one name are equal but for comments, the order of

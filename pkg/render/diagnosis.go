@@ -99,7 +99,7 @@ func writeUnknown(p *Page, list []*api.Finding) {
 // evidenceLine returns a fact in one line: the object, the field, the value found and the
 // value required.
 func evidenceLine(fact *api.Evidence) string {
-	text := fact.Object
+	text := fact.Object.String()
 	if fact.Path != "" {
 		text += " " + fact.Path
 	}
@@ -136,7 +136,7 @@ func Finding(w io.Writer, f *api.Finding, about, advice string, opts Options) er
 	if len(f.Objects) > 0 {
 		p.Heading("Objects")
 		for _, object := range f.Objects {
-			p.Text(2, Plain, object)
+			p.Text(2, Plain, object.String())
 		}
 		if more := f.ObjectCount - len(f.Objects); more > 0 {
 			p.Text(2, Faint, fmt.Sprintf("and %d more", more))

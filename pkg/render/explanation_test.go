@@ -31,7 +31,7 @@ func nodes(prefix string, from, to int) []string {
 // tooMany returns a claim for more devices than any node has with one pcieRoot.
 func tooMany() *api.Explanation {
 	return &api.Explanation{
-		Target:   api.Target{Kind: "ResourceClaim", Namespace: "ml", Name: "train-gpus"},
+		Target:   api.Ref("ResourceClaim", "ml", "train-gpus"),
 		Verdict:  api.DoesNotFit,
 		Summary:  "There are 8 devices, but at most 4 with one resource.kubernetes.io/pcieRoot (12 nodes).",
 		Stage:    api.StageAllocation,
@@ -72,7 +72,7 @@ func tooMany() *api.Explanation {
 						Code: api.RequestSelectorFalse, Count: 160, Label: "selector 1",
 						Message: "memory is 40Gi on all of them, must be 80Gi", Where: "A100-SXM4-40GB on 20 nodes",
 						Evidence: []api.Evidence{{
-							Object: "ResourceSlice/node-1-gpu", Path: "spec.devices[0].capacity.memory", Found: "40Gi", Required: "80Gi", Count: 160,
+							Object: api.Ref("ResourceSlice", "", "node-1-gpu"), Path: "spec.devices[0].capacity.memory", Found: "40Gi", Required: "80Gi", Count: 160,
 						}},
 						Devices: []string{"gpu.nvidia.com/node-1/gpu-0", "gpu.nvidia.com/node-1/gpu-1"},
 					},
@@ -109,7 +109,7 @@ func tooMany() *api.Explanation {
 func selectorTraces() []api.SelectorTrace {
 	return []api.SelectorTrace{
 		{
-			Source: "class", Object: "DeviceClass/gpu.nvidia.com", Path: "spec.selectors[0].cel.expression",
+			Source: "class", Object: api.Ref("DeviceClass", "", "gpu.nvidia.com"), Path: "spec.selectors[0].cel.expression",
 			Expression: `device.driver == "gpu.nvidia.com"`, Cost: 4, CostLimit: 1000000,
 			Outcomes: api.SelectorOutcomes{True: 336},
 			Parts: []api.SelectorPart{{
@@ -118,7 +118,7 @@ func selectorTraces() []api.SelectorTrace {
 			}},
 		},
 		{
-			Source: "request", Object: "ResourceClaim/ml/train-gpus", Path: "spec.devices.requests[0].exactly.selectors[0].cel.expression",
+			Source: "request", Object: api.Ref("ResourceClaim", "ml", "train-gpus"), Path: "spec.devices.requests[0].exactly.selectors[0].cel.expression",
 			Expression: `device.capacity["gpu.nvidia.com"].memory.compareTo(quantity("80Gi")) >= 0 && (device.attributes["gpu.nvidia.com"].ecc || device.attributes["gpu.nvidia.com"].model == "H100")`,
 			Cost:       2400000, CostLimit: 1000000,
 			Outcomes: api.SelectorOutcomes{True: 170, False: 160, Fails: 6},
@@ -172,7 +172,7 @@ func TestBlockedHeadline(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			out := draw(t, &api.Explanation{
-				Target: api.Target{Kind: "Pod", Namespace: "ml", Name: "train-0"}, Verdict: api.Blocked, Code: api.QuotaExceeded,
+				Target: api.Ref("Pod", "ml", "train-0"), Verdict: api.Blocked, Code: api.QuotaExceeded,
 				Nodes: test.nodes, NodeCount: 3, Placement: test.placement,
 			}, Options{Width: 80})
 			if !strings.HasPrefix(out, test.want) {
@@ -185,7 +185,7 @@ func TestBlockedHeadline(t *testing.T) {
 // fits returns a pod with two claims that would find its devices.
 func fits() *api.Explanation {
 	return &api.Explanation{
-		Target: api.Target{Kind: "Pod", Namespace: "ml", Name: "infer-0"}, Verdict: api.Fits,
+		Target: api.Ref("Pod", "ml", "infer-0"), Verdict: api.Fits,
 		Summary:  "The allocator picks node-2.",
 		Stage:    api.StageAllocation,
 		PodCount: 1,
@@ -230,7 +230,7 @@ func fits() *api.Explanation {
 // allocated returns a claim that holds devices, one of which is gone.
 func allocated() *api.Explanation {
 	return &api.Explanation{
-		Target: api.Target{Kind: "ResourceClaim", Namespace: "ml", Name: "train-gpus"}, Verdict: api.Allocated,
+		Target: api.Ref("ResourceClaim", "ml", "train-gpus"), Verdict: api.Allocated,
 		Summary: "It has 2 devices for node-1; 1 of them is in no ResourceSlice any more.",
 		Stage:   api.StageRunning, PodCount: 12,
 		Pods: []api.PodStatus{
@@ -257,7 +257,7 @@ func allocated() *api.Explanation {
 func noClass() *api.Explanation {
 	const reason = "request gpu: DeviceClass gpus.example.com does not exist; did you mean gpu.example.com"
 	return &api.Explanation{
-		Target: api.Target{Kind: "ResourceClaim", Namespace: "ml", Name: "typo"}, Verdict: api.Error,
+		Target: api.Ref("ResourceClaim", "ml", "typo"), Verdict: api.Error,
 		Summary: "R" + reason[1:] + ".", NodeCount: 2,
 		Claims:    []api.ClaimExplanation{{Namespace: "ml", Name: "typo"}},
 		Nodes:     []api.NodeGroup{{Count: 2, Names: nodes("node", 1, 2), Verdict: api.Error, Code: api.ClassNotFound, Message: reason}},
@@ -268,7 +268,7 @@ func noClass() *api.Explanation {
 // manyGroups returns a large cluster in which every node has a reason of its own.
 func manyGroups() *api.Explanation {
 	e := &api.Explanation{
-		Target: api.Target{Kind: "Deployment", Namespace: "ml", Name: "infer"}, Verdict: api.Undetermined,
+		Target: api.Ref("Deployment", "ml", "infer"), Verdict: api.Undetermined,
 		Summary: "This user may not list resourceclaims.", Stage: api.StageNodeFit, NodeCount: 1200,
 		Claims: []api.ClaimExplanation{{
 			Namespace: "ml", Name: "c", ExtendedResources: true,
@@ -287,14 +287,14 @@ func manyGroups() *api.Explanation {
 // stuck returns a pod that does not start on its node.
 func stuck() *api.Explanation {
 	e := allocated()
-	e.Target = api.Target{Kind: "Pod", Namespace: "ml", Name: "train-0"}
+	e.Target = api.Ref("Pod", "ml", "train-0")
 	e.Summary = "DRA driver gpu.example.com is not registered with the kubelet of node node-1 (12 times, last 30s ago)."
 	e.Stage = api.StagePreparation
 	e.StageEvidence = []api.Evidence{
-		{Object: "Event/ml/train-0.18a2", Path: "message", Found: "Failed to prepare dynamic resources: DRA driver gpu.example.com is not registered", Required: "no event FailedPrepareDynamicResources of Pod/ml/train-0"},
-		{Object: "ResourceSlice", Path: "spec.nodeName", Found: "none of driver gpu.example.com for node node-1", Required: "what the driver publishes where it runs"},
-		{Object: "Node/node-1", Path: "status.nodeInfo.kubeletVersion", Found: "v1.34.1", Required: "v1.34.2 or newer"},
-		{Object: "Pod/ml/train-0", Path: "metadata.deletionTimestamp", Found: "2026-07-01T11:40:30Z"},
+		{Object: api.Ref("Event", "ml", "train-0.18a2"), Path: "message", Found: "Failed to prepare dynamic resources: DRA driver gpu.example.com is not registered", Required: "no event FailedPrepareDynamicResources of Pod/ml/train-0"},
+		{Object: api.Ref("ResourceSlice", "", ""), Path: "spec.nodeName", Found: "none of driver gpu.example.com for node node-1", Required: "what the driver publishes where it runs"},
+		{Object: api.Ref("Node", "", "node-1"), Path: "status.nodeInfo.kubeletVersion", Found: "v1.34.1", Required: "v1.34.2 or newer"},
+		{Object: api.Ref("Pod", "ml", "train-0"), Path: "metadata.deletionTimestamp", Found: "2026-07-01T11:40:30Z"},
 	}
 	return e
 }
@@ -304,9 +304,9 @@ func stuck() *api.Explanation {
 func hostile() *api.Explanation {
 	const evil = "x\x1b[2J\u202egnp\x07\r\nerror:\u009b1m\xff"
 	return &api.Explanation{
-		Target: api.Target{Kind: evil, Namespace: evil, Name: evil}, Verdict: api.Error, Summary: evil,
+		Target: api.Ref(evil, evil, evil), Verdict: api.Error, Summary: evil,
 		Pods:             []api.PodStatus{{Namespace: evil, Name: evil, Phase: evil, Node: evil, Stage: api.Stage(evil)}},
-		StageEvidence:    []api.Evidence{{Object: evil, Path: evil, Found: evil, Required: evil}},
+		StageEvidence:    []api.Evidence{{Object: api.Ref(evil, evil, evil), Path: evil, Found: evil, Required: evil}},
 		SchedulerMessage: &api.SchedulerMessage{Text: evil + evil, Source: evil},
 		Allocator:        api.AllocatorInfo{Library: evil, Channel: evil, Cluster: evil, FeatureSource: evil, Features: []string{evil}},
 		Assumptions:      []string{evil},
@@ -323,11 +323,11 @@ func hostile() *api.Explanation {
 				Name: evil, DeviceClass: evil, Considered: 1, Pools: 1, Eligible: 1, EligibleNodes: 1, BestNode: evil,
 				Rejected: []api.Rejection{{
 					Label: evil, Message: evil + evil, Where: evil, Devices: []string{evil},
-					Evidence: []api.Evidence{{Object: evil, Path: evil, Found: evil, Required: evil}},
+					Evidence: []api.Evidence{{Object: api.Ref(evil, evil, evil), Path: evil, Found: evil, Required: evil}},
 				}},
 				EligibleDevices: []string{evil},
 				Selectors: []api.SelectorTrace{{
-					Source: evil, Object: evil, Path: evil, Expression: evil, Error: evil, Notes: []string{evil},
+					Source: evil, Object: api.Ref(evil, evil, evil), Path: evil, Expression: evil, Error: evil, Notes: []string{evil},
 					Parts: []api.SelectorPart{{
 						Expression: evil, Requirement: evil, Outcomes: api.SelectorOutcomes{False: 1},
 						Values:   []api.SelectorValue{{Found: evil, Outcome: api.OutcomeFalse, Count: 1}},

@@ -282,7 +282,7 @@ func writeEvidence(p *Page, indent int, facts []api.Evidence) {
 }
 
 func evidenceText(e api.Evidence) string {
-	said := e.Object
+	said := e.Object.String()
 	if e.Path != "" {
 		said += " " + e.Path
 	}

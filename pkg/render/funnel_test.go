@@ -16,7 +16,7 @@ import (
 func mixed() *api.Explanation {
 	const message = "enough devices, but not with the same example.com/root: 8 wanted, the most is 4"
 	return &api.Explanation{
-		Target: api.Target{Kind: "Pod", Namespace: "ml", Name: "train-0"}, Verdict: api.DoesNotFit, NodeCount: 4,
+		Target: api.Ref("Pod", "ml", "train-0"), Verdict: api.DoesNotFit, NodeCount: 4,
 		Summary: "Enough devices, but not with the same example.com/root.",
 		Claims: []api.ClaimExplanation{{
 			Namespace: "ml", Name: "gpus", PodClaim: "gpus", Constraints: []string{"the same example.com/root"},

@@ -143,7 +143,7 @@ func where(e *api.Explanation) string {
 	switch {
 	case e.Node != nil:
 		return "node " + e.Node.Name
-	case e.Verdict == api.Fits && e.SameAs != nil && e.Placement != nil:
+	case e.Verdict == api.Fits && e.SameAs.Kind != "" && e.Placement != nil:
 		// The other answer has the nodes.
 		return "node " + e.Placement.Node
 	case e.Verdict == api.Fits:
@@ -232,9 +232,9 @@ func stageTexts(p *Page, e *api.Explanation) []string {
 // reason.
 func stageFact(fact *api.Evidence, wide bool) string {
 	if fact.Path == "message" && !wide {
-		return fact.Object
+		return fact.Object.String()
 	}
-	said := strings.TrimSpace(fact.Object+" "+fact.Path) + ": " + cmp.Or(fact.Found, "missing")
+	said := strings.TrimSpace(fact.Object.String()+" "+fact.Path) + ": " + cmp.Or(fact.Found, "missing")
 	if fact.Required != "" {
 		said += " (expected " + fact.Required + ")"
 	}
@@ -255,7 +255,7 @@ func writeMemberCounts(p *Page, e *api.Explanation) {
 	if membersVerdict(e) == "" {
 		p.Field(memberTitle(e), memberCounts(e))
 	}
-	if same := e.SameAs; same != nil {
+	if same := e.SameAs; same.Kind != "" {
 		p.Field("Same as", "Pod "+Qualified(same.Namespace, same.Name)+", which is equal for the scheduler: see there for nodes and remedies")
 	}
 }

@@ -156,10 +156,10 @@ func ownerText(pod *api.ImpactPod) string {
 	switch {
 	case len(pod.Drivers) > 0:
 		return "driver " + strings.Join(pod.Drivers, ", ")
-	case pod.Owner == "" && pod.Node != "":
+	case pod.Owner.Kind == "" && pod.Node != "":
 		return "bare pod"
 	default:
-		return pod.Owner
+		return pod.Owner.Argument()
 	}
 }
 

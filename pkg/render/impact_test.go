@@ -17,7 +17,7 @@ import (
 func TestImpactSaysReasonsOnce(t *testing.T) {
 	impact := &api.Impact{Change: "remove driver gpu.example.com", Counts: api.ImpactCounts{DevicesLost: 4, NoPlace: 3, Placed: 1}}
 	for name, reason := range map[string]string{"a": "No GPU.", "b": "No NIC.", "c": "No GPU.", "d": ""} {
-		pod := api.ImpactPod{Namespace: "ml", Name: name, Owner: "job/j", Effect: api.EffectDevicesLost, Outcome: api.OutcomeNoPlace, Reason: reason}
+		pod := api.ImpactPod{Namespace: "ml", Name: name, Owner: api.Ref("Job", "ml", "j"), Effect: api.EffectDevicesLost, Outcome: api.OutcomeNoPlace, Reason: reason}
 		if reason == "" {
 			pod.Outcome, pod.Placement = api.OutcomePlaced, &api.Placement{Node: "n1"}
 		}

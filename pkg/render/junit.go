@@ -56,7 +56,7 @@ func findingInJUnit(test junit.Testcase, f *api.Finding, failure bool) junit.Tes
 	if at := place(f); at != "" {
 		test.Name += " " + Escape(at)
 	} else if len(f.Objects) > 0 {
-		test.Name += " " + Escape(f.Objects[0])
+		test.Name += " " + Escape(f.Objects[0].String())
 	}
 	message := Escape(f.Message)
 	if f.Severity == api.SeverityUnknown {

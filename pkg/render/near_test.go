@@ -28,7 +28,7 @@ func gpus(from, to int) []string {
 // do either.
 func oneNode() *api.Explanation {
 	return &api.Explanation{
-		Target: api.Target{Kind: "Pod", Namespace: "ml", Name: "train-0"}, Verdict: api.DoesNotFit,
+		Target: api.Ref("Pod", "ml", "train-0"), Verdict: api.DoesNotFit,
 		Summary:  "Taint team=a:NoSchedule is not tolerated; not enough cpu: 12 wanted, 3500m left of 64; apart from that, request gpus needs 4 and can have 3: 3 not matching the selector, 1 allocated and 1 tainted.",
 		Stage:    api.StageAllocation,
 		PodCount: 1,
@@ -36,12 +36,12 @@ func oneNode() *api.Explanation {
 		Node: &api.NodeExplanation{
 			Name: "gpu-03",
 			Misfits: []api.NodeMisfit{
-				{Code: api.NodeUnsuitable, Message: "taint team=a:NoSchedule is not tolerated", Evidence: api.Evidence{Object: "Node/gpu-03", Path: "spec.taints[0]", Found: "team=a:NoSchedule", Required: "a toleration in the pod"}},
-				{Code: api.NodeUnsuitable, Message: "not enough cpu: 12 wanted, 3500m left of 64", Evidence: api.Evidence{Object: "Node/gpu-03", Path: "status.allocatable['cpu']", Found: "3500m left of 64", Required: "12"}},
+				{Code: api.NodeUnsuitable, Message: "taint team=a:NoSchedule is not tolerated", Evidence: api.Evidence{Object: api.Ref("Node", "", "gpu-03"), Path: "spec.taints[0]", Found: "team=a:NoSchedule", Required: "a toleration in the pod"}},
+				{Code: api.NodeUnsuitable, Message: "not enough cpu: 12 wanted, 3500m left of 64", Evidence: api.Evidence{Object: api.Ref("Node", "", "gpu-03"), Path: "status.allocatable['cpu']", Found: "3500m left of 64", Required: "12"}},
 			},
 			Pools: []api.ReachablePool{
 				{Driver: "gpu.example.com", Name: "gpu-03", Generation: 4, Slices: 1, ExpectedSlices: 1, Devices: 8, Usable: true},
-				{Driver: "gpu.example.com", Name: "rack-7", Generation: 2, Slices: 1, ExpectedSlices: 2, Devices: 1, Code: api.PoolIncomplete, Message: "1 of 2 slices of pool rack-7 published", Evidence: &api.Evidence{Object: "Pool/gpu.example.com/rack-7", Path: "spec.pool.resourceSliceCount", Found: "1 slice", Required: "2"}},
+				{Driver: "gpu.example.com", Name: "rack-7", Generation: 2, Slices: 1, ExpectedSlices: 2, Devices: 1, Code: api.PoolIncomplete, Message: "1 of 2 slices of pool rack-7 published", Evidence: &api.Evidence{Object: api.Ref("Pool", "", "gpu.example.com/rack-7"), Path: "spec.pool.resourceSliceCount", Found: "1 slice", Required: "2"}},
 				{Driver: "nic.example.com", Name: "gpu-03", Generation: 2, Slices: 1, ExpectedSlices: 1, Devices: 3, Usable: true, Code: api.PoolObsolete, Message: "older than generation 2 of pool gpu-03"},
 			},
 			AllocatorVerdict: api.DoesNotFit, Code: api.CountUnsatisfiable,
@@ -74,7 +74,7 @@ func oneDevice() *api.Explanation {
 		return api.DeviceCheck{Check: check, Label: label, Outcome: api.CheckPassed}
 	}
 	return &api.Explanation{
-		Target: api.Target{Kind: "Pod", Namespace: "ml", Name: "train-0"}, Verdict: api.DoesNotFit, NodeCount: 42,
+		Target: api.Ref("Pod", "ml", "train-0"), Verdict: api.DoesNotFit, NodeCount: 42,
 		Summary: "Request gpus needs 4 and can have 3: 5 allocated (node-23).",
 		Device: &api.DeviceExplanation{
 			Driver: "gpu.example.com", Pool: "gpu-03", Name: "gpu-4", Outcome: api.Rejected,
@@ -83,7 +83,7 @@ func oneDevice() *api.Explanation {
 			Attributes:        []api.DeviceValue{{Name: "productName", Value: `"Atlas-40"`}, {Name: "resource.kubernetes.io/pcieRoot", Value: `"pci0000:17"`}},
 			Capacity:          []api.DeviceCapacity{{Name: "memory", Total: "40Gi", Consumed: "10Gi", Available: "30Gi"}},
 			Counters:          []api.DeviceCounter{{CounterSet: "card-1", Counter: "slices", Consumes: "3", Total: "7", Available: "1", UsedBy: []string{"gpu-0", "gpu-1", "gpu-2"}, CompatibilityGroups: []string{"mig"}}},
-			Taints:            []api.TaintEvidence{{Taint: "gpu.example.com/xid=79:NoExecute", Since: &since, Evidence: api.Evidence{Object: "DeviceTaintRule/broken"}}},
+			Taints:            []api.TaintEvidence{{Taint: "gpu.example.com/xid=79:NoExecute", Since: &since, Evidence: api.Evidence{Object: api.Ref("DeviceTaintRule", "", "broken")}}},
 			BindingConditions: []string{"example.com/attached"}, BindingFailureConditions: []string{"example.com/lost"},
 			Holders: []api.DeviceHolder{{Namespace: "serving", Name: "chat-0", Request: "gpu", ShareID: "0aa1", ConsumedCapacity: map[string]string{"memory": "10Gi"}, Since: &since, ReservedFor: []string{"pod/chat-0"}, Conditions: []string{"Ready=True"}}},
 			Health:  []api.DeviceHealth{{Pod: "serving/chat-0", Health: "Unhealthy", Message: "ECC error count exceeded"}},
@@ -93,7 +93,7 @@ func oneDevice() *api.Explanation {
 					Message: "memory is 40Gi, must be 80Gi or more",
 					Checks: []api.DeviceCheck{
 						passed("Class", "class gpu.example.com"), passed("Node", "node takes the pod"), passed("Reach", "in reach of the node"), passed("Slice", "slice"), passed("Pool", "pool"), passed("BindingConditions", "binding conditions"),
-						{Check: "Selector", Label: "selector", Outcome: api.CheckFailed, Code: api.RequestSelectorFalse, Message: "memory is 40Gi, must be 80Gi or more", Evidence: []api.Evidence{{Object: "ResourceClaim/ml/train-0-gpus-x7k2p", Path: "spec.devices.requests[0].exactly.selectors[0].cel.expression", Found: "memory is 40Gi", Required: `device.capacity["gpu.example.com"].memory.compareTo(quantity("80Gi")) >= 0`}}},
+						{Check: "Selector", Label: "selector", Outcome: api.CheckFailed, Code: api.RequestSelectorFalse, Message: "memory is 40Gi, must be 80Gi or more", Evidence: []api.Evidence{{Object: api.Ref("ResourceClaim", "ml", "train-0-gpus-x7k2p"), Path: "spec.devices.requests[0].exactly.selectors[0].cel.expression", Found: "memory is 40Gi", Required: `device.capacity["gpu.example.com"].memory.compareTo(quantity("80Gi")) >= 0`}}},
 						{Check: "InUse", Label: "allocated", Outcome: api.CheckFailed, Code: api.DeviceAllocated, Message: "to claim serving/chat-0"},
 						passed("CapacityLeft", "capacity left"), passed("NodeOperations", "node operations"),
 						{Check: "Partition", Label: "shared counters", Outcome: api.CheckNotEvaluated, Message: "it is in use and has taken its part already"},
@@ -206,7 +206,7 @@ func TestManyReasonsOnOneNode(t *testing.T) {
 func TestNothingHostileGetsIntoNearMisses(t *testing.T) {
 	const evil = "x\x1b[2J\u202egnp\x07\r\nerror:\u009b1m\xff"
 	node, device := hostile(), hostile()
-	fact := api.Evidence{Object: evil, Path: evil, Found: evil, Required: evil}
+	fact := api.Evidence{Object: api.Ref(evil, evil, evil), Path: evil, Found: evil, Required: evil}
 	node.Node = &api.NodeExplanation{
 		Name: evil, AllocatorVerdict: api.DoesNotFit, Message: evil,
 		Misfits: []api.NodeMisfit{{Message: evil, Evidence: fact}},

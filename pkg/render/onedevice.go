@@ -164,7 +164,7 @@ func deviceFacts(d *api.DeviceExplanation) [][2]string {
 		if !taint.Since.IsZero() {
 			text += ", since " + taint.Since.UTC().Format(time.RFC3339)
 		}
-		add("taint", text+", from "+taint.Evidence.Object)
+		add("taint", text+", from "+taint.Evidence.Object.String())
 	}
 	for _, health := range d.Health {
 		text := health.Health + ", reported in the status of pod " + health.Pod

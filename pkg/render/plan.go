@@ -84,7 +84,7 @@ func writePlanned(p *Page, pods []api.PlannedPod) {
 		}
 		if n > 1 {
 			position += "-" + strconv.Itoa(pods[n-1].Position)
-			name = fmt.Sprintf("%s/%s (%d pods)", pod.Namespace, pod.Owner, n)
+			name = fmt.Sprintf("%s/%s (%d pods)", pod.Namespace, pod.Owner.Argument(), n)
 		}
 		lines = append(lines, []string{position, strconv.Itoa(int(pod.Priority)), name, plannedOutcome(pod), plannedText(p, pod, n)})
 		marks, pods = append(marks, outcomeMark(pod.Outcome)), pods[n:]
@@ -149,7 +149,7 @@ func plannedOutcome(pod *api.PlannedPod) string {
 // are not placed for the same reason: one row is enough for them.
 func equalPlanned(pods []api.PlannedPod) int {
 	first, n := &pods[0], 1
-	if first.Owner == "" || first.Position == 0 || first.Outcome == api.PlanPlaced {
+	if first.Owner.Kind == "" || first.Position == 0 || first.Outcome == api.PlanPlaced {
 		return n
 	}
 	for n < len(pods) {

@@ -45,10 +45,14 @@ func TestPlanFitsTerminal(t *testing.T) {
 // says that they cannot all have it.
 func TestPlanOfEqualPods(t *testing.T) {
 	behind := []api.BlockingPod{{Namespace: "ml", Name: "notebook", Node: "n1", Devices: []api.AllocatedDevice{{Driver: "d", Pool: "n1", Device: "gpu-0"}}}}
-	wait := func(position int, name, owner string) api.PlannedPod {
-		return api.PlannedPod{Position: position, Namespace: "ml", Name: name, Owner: owner, Outcome: api.PlanWaiting, Behind: behind, BehindWith: position - 1}
+	wait := func(position int, name, job string) api.PlannedPod {
+		pod := api.PlannedPod{Position: position, Namespace: "ml", Name: name, Outcome: api.PlanWaiting, Behind: behind, BehindWith: position - 1}
+		if job != "" {
+			pod.Owner = api.Ref("Job", "ml", job)
+		}
+		return pod
 	}
-	plan := &api.Plan{NotModeled: "scores", Pods: []api.PlannedPod{wait(1, "bare", ""), wait(2, "train-a", "job/train"), wait(3, "train-b", "job/train"), wait(4, "eval-a", "job/eval")}}
+	plan := &api.Plan{NotModeled: "scores", Pods: []api.PlannedPod{wait(1, "bare", ""), wait(2, "train-a", "train"), wait(3, "train-b", "train"), wait(4, "eval-a", "eval")}}
 	for wide, want := range map[bool][]string{
 		false: {
 			"  1         0  ml/bare                Waiting  behind ml/notebook (1 device on n1)\n",

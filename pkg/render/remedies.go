@@ -171,10 +171,10 @@ func writeRemedyEdits(p *Page, indent int, r *api.Remedy) {
 			p.Text(indent, Plain, editLine(e))
 		}
 	}
-	if r.Owner == nil {
+	if r.Owner.Kind == "" {
 		return
 	}
-	p.Text(indent, Plain, fmt.Sprintf("Change the pod template of %s %s (%s), which creates the pod:", r.Owner.Kind, r.Owner.Name, r.Owner.APIVersion))
+	p.Text(indent, Plain, fmt.Sprintf("Change the pod template of %s %s (%s), which creates the pod:", r.Owner.Kind, r.Owner.Name, r.Owner.APIGroup))
 	for i := range r.Edits {
 		if e := &r.Edits[i]; e.Generated {
 			p.Text(indent, Plain, editLine(e))
@@ -184,8 +184,7 @@ func writeRemedyEdits(p *Page, indent int, r *api.Remedy) {
 
 // editLine says what an edit does: "ResourceClaim gpus: …count: 8 -> 4".
 func editLine(e *api.Edit) string {
-	kind, _, name := whatif.ParseObject(e.Object)
-	line := fmt.Sprintf("%s %s: %s: ", kind, name, fieldOf(e.Path))
+	line := fmt.Sprintf("%s %s: %s: ", e.Object.Kind, e.Object.Name, fieldOf(e.Path))
 	value, from := plainValue(e.Value), plainValue(e.From)
 	switch {
 	case e.Op == "remove" && whatif.KindOf(e) == whatif.EditNodeTaint:
@@ -262,7 +261,7 @@ func remedyPods(e *api.Explanation) []string {
 	return notes
 }
 
-func podNotes(target api.Target, r *api.Remedy) []string {
+func podNotes(target api.ObjectRef, r *api.Remedy) []string {
 	var running, waiting, replaced, repaired []string
 	for i := range r.UsedBy {
 		pod := &r.UsedBy[i]
@@ -279,7 +278,7 @@ func podNotes(target api.Target, r *api.Remedy) []string {
 		}
 	}
 	used := "pod template"
-	if slices.ContainsFunc(r.Edits, func(e api.Edit) bool { kind, _, _ := whatif.ParseObject(e.Object); return kind == api.KindTemplate }) {
+	if slices.ContainsFunc(r.Edits, func(e api.Edit) bool { return e.Object.Kind == api.KindTemplate }) {
 		used = "template"
 	}
 	var notes []string

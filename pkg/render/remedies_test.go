@@ -61,20 +61,20 @@ func TestCommandsStandBelowEachOther(t *testing.T) {
 // said who else uses it.
 func TestRemedyEdits(t *testing.T) {
 	e := tooMany()
-	e.Target = api.Target{Kind: api.KindPod, Namespace: "ml", Name: "a"}
+	e.Target = api.Ref(api.KindPod, "ml", "a")
 	e.MoreRemedies = 0
 	value := func(text string) json.RawMessage { return json.RawMessage(text) }
-	template, claim := "ResourceClaimTemplate/ml/eight", "ResourceClaim/ml/a-gpus"
+	template, claim := api.Ref(api.KindTemplate, "ml", "eight"), api.Ref(api.KindClaim, "ml", "a-gpus")
 	e.Remedies = []api.Remedy{{
 		Actor: api.ActorUser, Change: "request 4 devices", Node: "n", Commands: []string{"kubectl x"},
 		Edits: []api.Edit{
 			{Object: template, Op: "replace", Path: "/spec/spec/devices/requests/0/exactly/count", From: value("8"), Value: value("4")},
 			{Object: template, Op: "remove", Path: "/spec/spec/devices/constraints/0", From: value("{}")},
 			{Object: claim, Op: "replace", Path: "/spec/devices/requests/0/exactly/count", From: value("8"), Value: value("4"), Generated: true},
-			{Object: "Deployment/ml/w", Op: "remove", Path: "/spec/template/spec/nodeSelector/a.b~1c", From: value(`"x"`)},
-			{Object: "Node/n", Op: "remove", Path: "/spec/taints/0", From: value(`{"key":"k"}`)},
-			{Object: "Namespace/ml", Op: "add", Path: "/metadata/labels/a", Value: value(`"b"`)},
-			{Object: "ResourceClaim/ml/other", Op: "remove", Path: "/status/allocation"},
+			{Object: api.Ref("Deployment", "ml", "w"), Op: "remove", Path: "/spec/template/spec/nodeSelector/a.b~1c", From: value(`"x"`)},
+			{Object: api.Ref("Node", "", "n"), Op: "remove", Path: "/spec/taints/0", From: value(`{"key":"k"}`)},
+			{Object: api.Ref("Namespace", "", "ml"), Op: "add", Path: "/metadata/labels/a", Value: value(`"b"`)},
+			{Object: api.Ref("ResourceClaim", "ml", "other"), Op: "remove", Path: "/status/allocation"},
 		},
 		UsedBy: []api.RemedyPod{
 			{Namespace: "ml", Name: "a", Changed: true}, {Namespace: "ml", Name: "b", Changed: true}, {Namespace: "ml", Name: "c", Node: "n"}, {Namespace: "ml", Name: "d"}, {Namespace: "ml", Name: "e"},
@@ -111,7 +111,7 @@ func TestTaintThatFollows(t *testing.T) {
 	e := tooMany()
 	e.Remedies = []api.Remedy{{
 		Actor: api.ActorAdmin, Change: "start the kubelet on node n", Node: "n",
-		Edits: []api.Edit{{Object: "Node/n", Op: "remove", Path: "/spec/taints/0", From: json.RawMessage(`{"key":"node.kubernetes.io/unreachable"}`)}},
+		Edits: []api.Edit{{Object: api.Ref("Node", "", "n"), Op: "remove", Path: "/spec/taints/0", From: json.RawMessage(`{"key":"node.kubernetes.io/unreachable"}`)}},
 	}}
 	if out := draw(t, e, Options{}); strings.Contains(out, "taints") {
 		t.Errorf("got:\n%s", out)

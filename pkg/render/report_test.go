@@ -32,11 +32,11 @@ func findingsForReports() *Report {
 		},
 		Findings: []api.Finding{
 			{
-				Code: "DRA1201", Title: "incomplete pool", Severity: api.SeverityError, Message: "pool p is incomplete", Objects: []string{"Pool/gpu.example.com/p"},
-				Evidence: []api.Evidence{{Object: "Pool/gpu.example.com/p", Path: "spec.pool.resourceSliceCount", Found: "1", Required: "2"}},
+				Code: "DRA1201", Title: "incomplete pool", Severity: api.SeverityError, Message: "pool p is incomplete", Objects: []api.ObjectRef{api.Ref("Pool", "", "gpu.example.com/p")},
+				Evidence: []api.Evidence{{Object: api.Ref("Pool", "", "gpu.example.com/p"), Path: "spec.pool.resourceSliceCount", Found: "1", Required: "2"}},
 				Remedy:   &api.NextStep{Actor: api.ActorAdmin, Text: "read the log of the driver", Commands: []string{"kubectl logs driver"}},
 			},
-			{Code: "DRA1301", Title: "class that selects no device", Severity: api.SeverityWarning, Message: hostileName, Objects: []string{hostileName}, Evidence: []api.Evidence{{Object: hostileName, Found: hostileName}}},
+			{Code: "DRA1301", Title: "class that selects no device", Severity: api.SeverityWarning, Message: hostileName, Objects: []api.ObjectRef{{Kind: hostileName}}, Evidence: []api.Evidence{{Object: api.ObjectRef{Kind: hostileName}, Found: hostileName}}},
 			{Code: "DRA1301", Title: "class that selects no device", Severity: api.SeverityWarning, Message: "class typo selects no device", File: "some dir/a:b#c.yaml", Line: 7, Column: 3},
 			{Code: "DRA1306", Title: "driver without a class", Severity: api.SeverityInfo, Message: "no class", File: "/abs/é.yaml"},
 			{Code: "DRA1401", Title: "claim reserved for a pod that is gone", Severity: api.SeverityUnknown, Message: "not checked: not permitted to list pods"},

@@ -169,7 +169,7 @@ func resultInSARIF(f *api.Finding, rule int) sarifResult {
 		}
 	}
 	for _, o := range f.Objects {
-		where.Logical = append(where.Logical, sarifLogical{FullyQualifiedName: o, Kind: "resource"})
+		where.Logical = append(where.Logical, sarifLogical{FullyQualifiedName: o.String(), Kind: "resource"})
 	}
 	if where.Physical != nil || len(where.Logical) > 0 {
 		out.Locations = []sarifLocation{where}

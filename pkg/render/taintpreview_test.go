@@ -36,8 +36,8 @@ func TestTaintPreviewTellsWhoIsEvictedWhen(t *testing.T) {
 	var out strings.Builder
 	if err := TaintPreview(&out, taint, &api.Impact{Pods: []api.ImpactPod{
 		{Namespace: "ml", Name: "now", Node: "gpu-01", Effect: api.EffectEvicted, Outcome: api.OutcomeNotRecreated, Reason: "No GPU."},
-		{Namespace: "ml", Name: "later", Effect: api.EffectEvicted, Owner: "job/train", Outcome: api.OutcomePlaced, Placement: &api.Placement{Node: "gpu-02"}},
-		{Namespace: "ml", Name: "dated", Effect: api.EffectEvicted, Owner: "replicaset/web", Outcome: api.OutcomeUndetermined, Reason: "Pods could not be read."},
+		{Namespace: "ml", Name: "later", Effect: api.EffectEvicted, Owner: api.Ref("Job", "ml", "train"), Outcome: api.OutcomePlaced, Placement: &api.Placement{Node: "gpu-02"}},
+		{Namespace: "ml", Name: "dated", Effect: api.EffectEvicted, Owner: api.Ref("ReplicaSet", "ml", "web"), Outcome: api.OutcomeUndetermined, Reason: "Pods could not be read."},
 		{Namespace: "ml", Name: "waits", Effect: api.EffectFitLost, Outcome: api.OutcomeNoPlace},
 	}}, now); err != nil {
 		t.Fatal(err)

@@ -39,18 +39,18 @@ func trialsForTests() *api.TestReport {
 				Stages:  append(append([]api.TrialStage{}, begun...), api.TrialStage{Stage: api.TrialPrepared, Result: api.TestFailed}, api.TrialStage{Stage: api.TrialStarted, Result: api.TestUnknown}),
 				Checks: []api.TrialCheck{{
 					Check: api.CheckNode, Result: api.TestFailed, Message: "node-probe on node gpu-03: the socket is stale",
-					Evidence: []api.Evidence{{Object: "Node/gpu-03", Path: "plugins/sockets", Found: hostileName}},
+					Evidence: []api.Evidence{{Object: api.Ref("Node", "", "gpu-03"), Path: "plugins/sockets", Found: hostileName}},
 				}},
 				Explanation: &api.Explanation{
 					Summary: "DRA driver gpu.example.com is not registered with the kubelet of node gpu-03.", Stage: api.StagePreparation, Code: api.PreparationFailed,
-					StageEvidence: []api.Evidence{{Object: "Event/kubectl-dra-test-x/e", Path: "message", Found: "not registered"}},
+					StageEvidence: []api.Evidence{{Object: api.Ref("Event", "kubectl-dra-test-x", "e"), Path: "message", Found: "not registered"}},
 					NextSteps:     []api.NextStep{{Actor: api.ActorAdmin, Text: "check that its pod runs", Commands: []string{"kubectl get pods -A"}}},
 				},
 			},
 		},
 		Skipped: []api.SkippedTrial{{Class: "nic.example.com", Reason: api.SkipLastDevice, Message: "it would take what is left; --yes takes it"}},
 		Times:   []api.StageTimes{{Class: "gpu.example.com", Stage: api.TrialGenerated, Count: 2, P50: 12, P90: 12, P99: 12, Max: 12}, {Class: "gpu.example.com", Stage: api.TrialPrepared, Count: 1, P50: 310, P90: 1310, P99: 31000, Max: 310000}},
-		Left:    []string{"Pod/kubectl-dra-test-x/case-1-2"},
+		Left:    []api.ObjectRef{api.Ref(api.KindPod, "kubectl-dra-test-x", "case-1-2")},
 	}
 }
 

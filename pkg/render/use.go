@@ -189,7 +189,7 @@ func writeFailed(p *Page, r *api.RequestUse) {
 // waiterText names a request and who waits with it.
 func waiterText(r *api.RequestUse) string {
 	title := cluster.RequestTitle(r.Name, r.Container, r.ExtendedResource)
-	if r.Pod == nil {
+	if r.Pod.Kind == "" {
 		return fmt.Sprintf("claim %s, used by no pod, %s of class %s", r.Claim, title, r.DeviceClass)
 	}
 	pod := "pod " + Qualified(r.Pod.Namespace, r.Pod.Name)

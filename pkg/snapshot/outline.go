@@ -11,6 +11,8 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 )
 
 // KindOutline is the kind of a saved Outline, in a group of this program.
@@ -63,6 +65,11 @@ type OutlineStatus struct {
 // GroupKind returns the group and kind of the object.
 func (o *Outline) GroupKind() schema.GroupKind {
 	return schema.FromAPIVersionAndKind(o.Of.APIVersion, o.Of.Kind).GroupKind()
+}
+
+// Ref returns the reference to the object.
+func (o *Outline) Ref() api.ObjectRef {
+	return api.RefTo(o.Of.Kind, o).In(o.GroupKind().Group)
 }
 
 // Condition returns the condition of that type, or nil.

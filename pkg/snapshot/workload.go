@@ -10,6 +10,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
+
+	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 )
 
 // The kinds of workloads of which more is kept than their pods.
@@ -75,6 +77,11 @@ type Workload struct {
 	End *JobEnd
 	// Limit is how long a Job runs at most, nil if it has no limit, does not run, or is none.
 	Limit *JobLimit
+}
+
+// Ref returns the reference to the workload.
+func (w *Workload) Ref() api.ObjectRef {
+	return api.RefTo(w.Kind, w).In(w.GroupVersionKind().Group)
 }
 
 // KubeletPlugin reports whether the workload is a DaemonSet that uses the kubelet's

@@ -17,7 +17,6 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
 	"github.com/kubectl-dra/kubectl-dra/pkg/nodeprobe/cdi"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
-	"github.com/kubectl-dra/kubectl-dra/pkg/whatif"
 )
 
 // NeedsNode is the message for facts that are only known on the node.
@@ -69,7 +68,7 @@ func Predicted(r *Record, onNode *api.Explanation, alone, others bool) api.Trial
 		return check(name, api.TestPassed, "it fits, with eligible devices; which of them depends on the trials at the same time")
 	default:
 		failed := check(name, api.TestFailed, "%s was predicted, and %s allocated", english.JoinAnd(want), english.JoinAnd(got))
-		failed.Evidence = []api.Evidence{{Object: whatif.Object(api.KindPod, r.Pod.Namespace, r.Name), Path: "status.resourceClaimStatuses", Found: strings.Join(got, ", "), Required: strings.Join(want, ", ")}}
+		failed.Evidence = []api.Evidence{{Object: api.Ref(api.KindPod, r.Pod.Namespace, r.Name), Path: "status.resourceClaimStatuses", Found: strings.Join(got, ", "), Required: strings.Join(want, ", ")}}
 		return failed
 	}
 }
@@ -121,7 +120,7 @@ func Exclusive(r *Record, snap *snapshot.Snapshot) api.TrialCheck {
 	}
 	if other, device := sharedWith(r, snap); other != nil {
 		failed := check(name, api.TestFailed, "device %s is also allocated to claim %s/%s", device, other.Namespace, other.Name)
-		failed.Evidence = []api.Evidence{{Object: whatif.ClaimObject(other), Path: "status.allocation.devices.results", Found: device, Required: "another device"}}
+		failed.Evidence = []api.Evidence{{Object: api.RefTo(api.KindClaim, other), Path: "status.allocation.devices.results", Found: device, Required: "another device"}}
 		return failed
 	}
 	return check(name, api.TestPassed, "no other claim has %s", english.JoinAnd(deviceNames(r.Devices())))
@@ -151,7 +150,7 @@ func Released(r *Record, snap *snapshot.Snapshot) api.TrialCheck {
 	devices := english.JoinAnd(deviceNames(r.Devices()))
 	if r.Claim != nil && r.Claim.Status.Allocation != nil && !r.Reached(api.TrialDeallocated) {
 		failed := check(name, api.TestFailed, "claim %s still has %s", r.Claim.Name, devices)
-		failed.Evidence = []api.Evidence{{Object: whatif.ClaimObject(r.Claim), Path: "status.allocation", Found: "set", Required: "none"}}
+		failed.Evidence = []api.Evidence{{Object: api.RefTo(api.KindClaim, r.Claim), Path: "status.allocation", Found: "set", Required: "none"}}
 		return failed
 	}
 	if other, device := sharedWith(r, snap); other != nil {
@@ -217,7 +216,7 @@ func InContainer(r *Record, with, without *Contents, of *NodeEdits) []api.TrialC
 			check(api.CheckIsolation, api.TestPassed, "the driver gives the container no CDI devices"),
 		}
 	}
-	object := whatif.Object(api.KindPod, r.Pod.Namespace, r.Name)
+	object := api.Ref(api.KindPod, r.Pod.Namespace, r.Name)
 	container := check(api.CheckContainer, api.TestPassed, "it has what the CDI specs of the node say: %s", english.Sample(added, 5))
 	lacking, unseen := with.Differences(object, of.Edits)
 	if len(lacking) > 0 {
@@ -242,7 +241,7 @@ func LeftOnNode(uid, node string, handed cdi.Handed, found *cdi.Findings) api.Tr
 		return check(name, api.TestUnknown, "the checkpoint of the kubelet, or the CDI specs, could not be read on node %s", node)
 	}
 	var left []api.Evidence
-	object := whatif.Object("Node", "", node)
+	object := api.Ref(api.KindNode, "", node)
 	if ids, known := handed[uid]; known {
 		left = append(left, api.Evidence{Object: object, Path: "checkpoint of the kubelet", Found: strings.TrimSpace("claim " + uid + " " + strings.Join(ids, " ")), Required: "no such claim"})
 	}
@@ -297,7 +296,7 @@ func OnNode(node string, problems []NodeProblem) api.TrialCheck {
 	}
 	failed := check(name, api.TestFailed, "node-probe on node %s: %s", node, problems[0].Message)
 	for _, problem := range problems {
-		failed.Evidence = append(failed.Evidence, api.Evidence{Object: whatif.Object("Node", "", node), Path: strings.TrimSpace(problem.Check + " " + problem.Path), Found: problem.Message})
+		failed.Evidence = append(failed.Evidence, api.Evidence{Object: api.Ref(api.KindNode, "", node), Path: strings.TrimSpace(problem.Check + " " + problem.Path), Found: problem.Message})
 	}
 	return failed
 }

@@ -116,7 +116,7 @@ func (c *Contents) Added(other *Contents) []string {
 
 // Differences returns the edits that a container lacks. unseen lists edits that cannot be
 // seen in a container.
-func (c *Contents) Differences(object string, all []*cdi.Edits) (lacking []api.Evidence, unseen []string) {
+func (c *Contents) Differences(object api.ObjectRef, all []*cdi.Edits) (lacking []api.Evidence, unseen []string) {
 	lack := func(path, found, required string) {
 		lacking = append(lacking, api.Evidence{Object: object, Path: path, Found: found, Required: required})
 	}
@@ -172,7 +172,7 @@ func anySets(all []*cdi.Edits, entry, name, value string) bool {
 }
 
 // Intruding returns the edits that a container has although it has no claim.
-func (c *Contents) Intruding(object string, all []*cdi.Edits) []api.Evidence {
+func (c *Contents) Intruding(object api.ObjectRef, all []*cdi.Edits) []api.Evidence {
 	var found []api.Evidence
 	add := func(path, have string) {
 		found = append(found, api.Evidence{Object: object, Path: path, Found: have, Required: "none"})

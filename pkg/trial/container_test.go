@@ -102,7 +102,7 @@ func TestDifferences(t *testing.T) {
 		"nothing at all is": {"", "", "", "env GPU: none, must be 0; device /dev/nvidia0: none, must be c 195:0; mount /usr/lib/lib x.so: none, must be a mount of /usr/lib/x"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			lacking, _ := contents(t, test.env, test.device, test.mount).Differences("Pod/test/p", gpuEdits())
+			lacking, _ := contents(t, test.env, test.device, test.mount).Differences(api.Ref("Pod", "test", "p"), gpuEdits())
 			var texts []string
 			for _, e := range lacking {
 				texts = append(texts, e.Path+": "+e.Found+", must be "+e.Required)
@@ -114,7 +114,7 @@ func TestDifferences(t *testing.T) {
 	}
 	// Two devices set the same variable: the runtime keeps one of the values.
 	two := []*cdi.Edits{{Env: []string{"GPU=0"}}, {Env: []string{"GPU=1"}}}
-	if lacking, _ := contents(t, "GPU=1\x00", "", "").Differences("Pod/test/p", two); len(lacking) != 0 {
+	if lacking, _ := contents(t, "GPU=1\x00", "", "").Differences(api.Ref("Pod", "test", "p"), two); len(lacking) != 0 {
 		t.Errorf("one of two values is not there: %+v", lacking)
 	}
 }

@@ -202,7 +202,7 @@ func (p *Plan) skip(c *Case, node string, reason api.SkipReason, message string)
 // ask returns the answer of "why" about a pod, after all pods that wait longer.
 func (g *Group) ask(ctx context.Context, pod *corev1.Pod, node string) (*api.Explanation, error) {
 	s := g.Before.Amended(g.Before.Snapshot.With(&snapshot.Snapshot{Pods: []*corev1.Pod{pod}}))
-	answers, err := explain.ExplainEach(ctx, s, []explain.Options{{Kind: api.KindPod, Namespace: pod.Namespace, Name: pod.Name, Node: node}})
+	answers, err := explain.ExplainEach(ctx, s, []explain.Options{{Object: api.RefTo(api.KindPod, pod), Node: node}})
 	if err != nil {
 		return nil, err
 	}
@@ -240,7 +240,7 @@ func (g *Group) room(ctx context.Context, one *corev1.Pod) (int, error) {
 	anywhere.ObjectMeta = metav1.ObjectMeta{Namespace: one.Namespace, Name: one.Name}
 	anywhere.Spec.Affinity = nil
 	found, err := forecast.CountShape(ctx, g.Before, &forecast.Shape{
-		Target: api.Target{Kind: api.KindPod, Namespace: one.Namespace, Name: one.Name}, One: "trial", Several: "trials", Pod: anywhere,
+		Target: api.RefTo(api.KindPod, one), One: "trial", Several: "trials", Pod: anywhere,
 	}, 1)
 	if err != nil {
 		return 0, err

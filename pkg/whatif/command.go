@@ -32,8 +32,8 @@ func Commands(snap *snapshot.Snapshot, edits []api.Edit, pods []api.RemedyPod) [
 }
 
 // object writes the edits of one object.
-func (w *commandWriter) object(object string, edits []api.Edit) {
-	kind, namespace, name := ParseObject(object)
+func (w *commandWriter) object(object api.ObjectRef, edits []api.Edit) {
+	kind, namespace, name := object.Kind, object.Namespace, object.Name
 	which := shell.KubectlObjects(strings.ToLower(kind), namespace, name)
 	first := edits[0]
 	if first.Generated {

@@ -19,7 +19,7 @@ import (
 )
 
 // workload writes edits of the pod template of a workload.
-func (w *commandWriter) workload(object string, edits []api.Edit) {
+func (w *commandWriter) workload(object api.ObjectRef, edits []api.Edit) {
 	m, pod, ok := w.workloadNamed(object)
 	if !ok || !m.Editable() {
 		return
@@ -62,24 +62,21 @@ func (w *commandWriter) workload(object string, edits []api.Edit) {
 }
 
 // workloadNamed finds the workload of an edit, and one of its pods, if there is one.
-func (w *commandWriter) workloadNamed(object string) (Workload, *corev1.Pod, bool) {
+func (w *commandWriter) workloadNamed(object api.ObjectRef) (Workload, *corev1.Pod, bool) {
 	for _, p := range w.pods {
 		pod := w.snap.Pod(p.Namespace, p.Name)
 		if pod == nil {
 			continue
 		}
-		if m, made := WorkloadOf(w.snap, pod); made && m.Object() == object {
+		if m, made := WorkloadOf(w.snap, pod); made && m.ObjectRef == object {
 			return m, pod, true
 		}
 	}
-	kind, namespace, name := ParseObject(object)
-	for _, stored := range w.snap.Workloads {
-		if stored.Kind == kind && stored.Namespace == namespace && stored.Name == name {
-			return StoredWorkload(stored), nil, true
-		}
+	if stored := storedWorkload(w.snap, object); stored != nil {
+		return StoredWorkload(stored), nil, true
 	}
 	for _, pod := range w.snap.Pods {
-		if m, made := WorkloadOf(w.snap, pod); made && m.Object() == object {
+		if m, made := WorkloadOf(w.snap, pod); made && m.ObjectRef == object {
 			return m, pod, true
 		}
 	}
@@ -155,11 +152,11 @@ func (w *commandWriter) bringToPods() []string {
 	var claims []string
 	for _, p := range w.pods {
 		pod := w.snap.Pod(p.Namespace, p.Name)
-		if pod == nil || !p.Changed || slices.Contains(w.changed, PodObject(pod)) {
+		if pod == nil || !p.Changed || slices.Contains(w.changed, api.RefTo(api.KindPod, pod)) {
 			continue
 		}
 		m, isMade := WorkloadOf(w.snap, pod)
-		changed := slices.ContainsFunc(w.workloads, func(other Workload) bool { return other.Object() == m.Object() })
+		changed := slices.ContainsFunc(w.workloads, func(other Workload) bool { return other.ObjectRef == m.ObjectRef })
 		switch {
 		case changed && m.ReplacesPods():
 		case !changed && (isMade && m.isJob() || w.sharesClaims(pod)):

@@ -22,7 +22,7 @@ type commandWriter struct {
 	// workloads are the changed workloads.
 	workloads []Workload
 	// changed are the pods that are replaced by lines already.
-	changed []string
+	changed []api.ObjectRef
 }
 
 func (w *commandWriter) add(format string, args ...any) {

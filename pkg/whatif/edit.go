@@ -20,7 +20,7 @@ import (
 )
 
 // NewEdit returns an operation on an object. A nil value is none.
-func NewEdit(object, op, path string, value any) api.Edit {
+func NewEdit(object api.ObjectRef, op, path string, value any) api.Edit {
 	e := api.Edit{Object: object, Op: op, Path: path}
 	if value != nil {
 		// Values are strings, numbers and types of the API.
@@ -123,9 +123,9 @@ func split(edits []api.Edit, match func(api.Edit) bool) (matching, others []api.
 	return matching, others
 }
 
-func amendObject(snap *snapshot.Snapshot, object string, edits []api.Edit) error {
-	kind, namespace, name := ParseObject(object)
-	switch kind {
+func amendObject(snap *snapshot.Snapshot, object api.ObjectRef, edits []api.Edit) error {
+	namespace, name := object.Namespace, object.Name
+	switch object.Kind {
 	case api.KindClaim:
 		return amendIn(&snap.Claims, namespace, name, edits)
 	case api.KindTemplate:
@@ -145,7 +145,7 @@ func amendObject(snap *snapshot.Snapshot, object string, edits []api.Edit) error
 	case api.KindNode:
 		return amendIn(&snap.Nodes, namespace, name, edits)
 	default:
-		return amendWorkload(snap, kind, namespace, name, edits)
+		return amendWorkload(snap, object, edits)
 	}
 }
 
@@ -178,17 +178,15 @@ func amendIn[T any, P apiObject[T]](list *[]P, namespace, name string, edits []a
 
 // amendWorkload edits the relevant parts of a workload: the spec of its pods, and their
 // number.
-func amendWorkload(snap *snapshot.Snapshot, kind, namespace, name string, edits []api.Edit) error {
+func amendWorkload(snap *snapshot.Snapshot, object api.ObjectRef, edits []api.Edit) error {
 	for _, e := range edits {
 		if ReplacesPods(e) {
-			if err := replace(snap, kind, namespace, name, e); err != nil {
+			if err := replace(snap, object, e); err != nil {
 				return err
 			}
 		}
 	}
-	at := slices.IndexFunc(snap.Workloads, func(w *snapshot.Workload) bool {
-		return w.Kind == kind && w.Namespace == namespace && w.Name == name
-	})
+	at := slices.Index(snap.Workloads, storedWorkload(snap, object))
 	if at < 0 {
 		// A live snapshot has no workloads but its target. The pods are edited, too.
 		return nil

@@ -17,7 +17,7 @@ import (
 // it. Whole objects and statuses are left out: they are large, and nobody puts them back.
 func WithOldValues(snap *snapshot.Snapshot, edits []api.Edit) []api.Edit {
 	filled := slices.Clone(edits)
-	documents := map[string]any{}
+	documents := map[api.ObjectRef]any{}
 	for i := range filled {
 		e := &filled[i]
 		prefix := ""
@@ -50,9 +50,9 @@ func inserts(e *api.Edit) bool {
 
 // storedDocument returns an object of the snapshot as plain JSON. For a workload it is the
 // spec of its pods alone, at the returned path.
-func storedDocument(snap *snapshot.Snapshot, object string) (document any, path string) {
-	kind, namespace, name := ParseObject(object)
-	switch kind {
+func storedDocument(snap *snapshot.Snapshot, object api.ObjectRef) (document any, path string) {
+	namespace, name := object.Namespace, object.Name
+	switch object.Kind {
 	case api.KindClaim:
 		return PlainJSON(findIn(snap.Claims, namespace, name)), ""
 	case api.KindTemplate:
@@ -72,13 +72,11 @@ func storedDocument(snap *snapshot.Snapshot, object string) (document any, path 
 	case api.KindNode:
 		return PlainJSON(findIn(snap.Nodes, namespace, name)), ""
 	}
-	for _, w := range snap.Workloads {
-		if w.Kind == kind && w.Namespace == namespace && w.Name == name {
-			return PlainJSON(&w.Template.Spec), StoredWorkload(w).PodSpecPath()
-		}
+	if w := storedWorkload(snap, object); w != nil {
+		return PlainJSON(&w.Template.Spec), StoredWorkload(w).PodSpecPath()
 	}
 	for _, pod := range snap.Pods {
-		if m, made := WorkloadOf(snap, pod); made && m.Object() == object {
+		if m, made := WorkloadOf(snap, pod); made && m.ObjectRef == object {
 			return PlainJSON(m.PodSpec(pod)), m.PodSpecPath()
 		}
 	}

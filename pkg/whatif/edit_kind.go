@@ -55,10 +55,9 @@ func EditKinds() []EditKind {
 
 // KindOf returns the kind of field that the edit changes; empty if it is unknown.
 func KindOf(e *api.Edit) EditKind {
-	kind, namespace, _ := ParseObject(e.Object)
 	words := PointerTokens(e.Path)
 	whole := e.Path == "" && e.Op == "remove"
-	switch kind {
+	switch e.Object.Kind {
 	case api.KindClaim:
 		if e.Path == "/status/allocation" {
 			return EditAllocation
@@ -88,7 +87,7 @@ func KindOf(e *api.Edit) EditKind {
 		}
 		return podEditKind(words[1:])
 	}
-	if namespace == "" {
+	if e.Object.Namespace == "" {
 		return ""
 	}
 	for i, word := range words {

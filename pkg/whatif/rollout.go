@@ -29,7 +29,7 @@ const (
 // replaces. There are none for other pods.
 func OldPods(snap *snapshot.Snapshot, pod *corev1.Pod) (m Workload, old []*corev1.Pod) {
 	m, made := WorkloadOf(snap, pod)
-	if !made || m.group() != appsv1.GroupName {
+	if !made || m.APIGroup != appsv1.GroupName {
 		return m, nil
 	}
 	revision, node := "", ""
@@ -62,7 +62,7 @@ func Replacing(m Workload, count int) api.Edit {
 	if m.Kind == snapshot.KindDaemonSet {
 		path = updateStrategyPath
 	}
-	return NewEdit(m.Object(), "replace", path, appsv1.DeploymentStrategy{
+	return NewEdit(m.ObjectRef, "replace", path, appsv1.DeploymentStrategy{
 		Type: appsv1.RollingUpdateDeploymentStrategyType,
 		RollingUpdate: &appsv1.RollingUpdateDeployment{
 			MaxSurge: new(intstr.FromInt32(0)), MaxUnavailable: new(intstr.FromInt32(int32(count))),
@@ -100,14 +100,14 @@ func WithoutPods(snap *snapshot.Snapshot, pods []*corev1.Pod) *snapshot.Snapshot
 
 // replace changes the snapshot to the state after a workload has deleted as many old pods
 // as such an edit allows.
-func replace(snap *snapshot.Snapshot, kind, namespace, name string, e api.Edit) error {
+func replace(snap *snapshot.Snapshot, object api.ObjectRef, e api.Edit) error {
 	var strategy appsv1.DeploymentStrategy
 	if err := json.Unmarshal(e.Value, &strategy); err != nil {
 		return fmt.Errorf("read the value of %s: %w", e.Path, err)
 	}
 	for _, pod := range snap.Pods {
 		m, old := OldPods(snap, pod)
-		if len(old) == 0 || pod.Namespace != namespace || m.Kind != kind || m.Name != name || pod.Spec.NodeName != "" {
+		if len(old) == 0 || m.ObjectRef != object || pod.Spec.NodeName != "" {
 			continue
 		}
 		count := len(old)

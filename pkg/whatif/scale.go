@@ -25,7 +25,7 @@ const (
 // number; ok is false for a kind without such a number, or if that is not known.
 func Scaled(w *snapshot.Workload, count int32) (edit api.Edit, had int32, ok bool) {
 	m, path := StoredWorkload(w), replicasPath
-	switch (schema.GroupKind{Group: m.group(), Kind: m.Kind}) {
+	switch (schema.GroupKind{Group: m.APIGroup, Kind: m.Kind}) {
 	case schema.GroupKind{Group: appsv1.GroupName, Kind: "Deployment"}, schema.GroupKind{Group: appsv1.GroupName, Kind: "StatefulSet"},
 		schema.GroupKind{Group: appsv1.GroupName, Kind: "ReplicaSet"}, schema.GroupKind{Kind: "ReplicationController"}:
 	default:
@@ -36,7 +36,7 @@ func Scaled(w *snapshot.Workload, count int32) (edit api.Edit, had int32, ok boo
 	if w.Replicas == nil || m.Kind != w.Kind {
 		return edit, 0, false
 	}
-	edit = NewEdit(m.Object(), "replace", path, count)
+	edit = NewEdit(m.ObjectRef, "replace", path, count)
 	edit.From, _ = asWritten(*w.Replicas)
 	return edit, *w.Replicas, true
 }

@@ -13,13 +13,16 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation"
 
+	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
 // Workload is the object with the template of a pod, which has to change for future pods to
 // be different.
 type Workload struct {
-	APIVersion, Kind, Namespace, Name string
+	api.ObjectRef
+
+	APIVersion string
 	// stored is the workload in the snapshot, nil if it has none. A live snapshot has no
 	// workloads but its target.
 	stored *snapshot.Workload
@@ -34,51 +37,51 @@ func WorkloadOf(snap *snapshot.Snapshot, pod *corev1.Pod) (Workload, bool) {
 	if controller == nil {
 		return Workload{}, false
 	}
-	m := Workload{APIVersion: controller.APIVersion, Kind: controller.Kind, Namespace: pod.Namespace, Name: controller.Name}
-	hash := pod.Labels[appsv1.DefaultDeploymentUniqueLabelKey]
-	if name, found := strings.CutSuffix(m.Name, "-"+hash); found && hash != "" && m.group() == appsv1.GroupName && m.Kind == "ReplicaSet" {
-		m.Kind, m.Name = "Deployment", name
-	}
-	m.stored = storedWorkload(snap, m.group(), m.Kind, m.Namespace, m.Name)
+	m := Workload{ObjectRef: Owner(pod), APIVersion: controller.APIVersion}
+	m.stored = storedWorkload(snap, m.ObjectRef)
 	return m, true
+}
+
+// Owner returns the object with the template of a pod, as [WorkloadOf] finds it; it is empty
+// for a pod without a controller.
+func Owner(pod *corev1.Pod) api.ObjectRef {
+	controller := metav1.GetControllerOfNoCopy(pod)
+	if controller == nil {
+		return api.ObjectRef{}
+	}
+	kind, name := controller.Kind, controller.Name
+	if hash := pod.Labels[appsv1.DefaultDeploymentUniqueLabelKey]; hash != "" && kind == "ReplicaSet" {
+		if deployment, found := strings.CutSuffix(name, "-"+hash); found {
+			kind, name = "Deployment", deployment
+		}
+	}
+	return api.Ref(kind, pod.Namespace, name).In(schema.FromAPIVersionAndKind(controller.APIVersion, kind).Group)
 }
 
 // StoredWorkload returns a workload that the snapshot has.
 func StoredWorkload(w *snapshot.Workload) Workload {
-	m := Workload{APIVersion: w.APIVersion, Kind: w.Kind, Namespace: w.Namespace, Name: w.Name, stored: w}
+	m := Workload{ObjectRef: w.Ref(), APIVersion: w.APIVersion, stored: w}
 	// A ReplicaSet of a Deployment is changed through the Deployment.
 	if c := metav1.GetControllerOfNoCopy(w); c != nil && w.Kind == "ReplicaSet" && c.Kind == "Deployment" {
-		return Workload{APIVersion: c.APIVersion, Kind: c.Kind, Namespace: w.Namespace, Name: c.Name}
+		return Workload{ObjectRef: api.Ref(c.Kind, w.Namespace, c.Name).In(schema.FromAPIVersionAndKind(c.APIVersion, c.Kind).Group), APIVersion: c.APIVersion}
 	}
 	return m
 }
 
-func storedWorkload(snap *snapshot.Snapshot, group, kind, namespace, name string) *snapshot.Workload {
+// storedWorkload returns a workload of the snapshot, nil if it does not have it.
+func storedWorkload(snap *snapshot.Snapshot, of api.ObjectRef) *snapshot.Workload {
 	for _, w := range snap.Workloads {
-		if w.Kind == kind && w.Namespace == namespace && w.Name == name && groupOf(w.APIVersion) == group {
+		if w.Ref() == of {
 			return w
 		}
 	}
 	return nil
 }
 
-func groupOf(apiVersion string) string {
-	group, _, found := strings.Cut(apiVersion, "/")
-	if !found {
-		return ""
-	}
-	return group
-}
-
-func (m Workload) group() string { return groupOf(m.APIVersion) }
-
-// Object returns its name as [Object] does.
-func (m Workload) Object() string { return Object(m.Kind, m.Namespace, m.Name) }
-
 // builtIn reports whether Kubernetes itself has the kind, so that the place of the pod
 // template and the work of the controller are known.
 func (m Workload) builtIn() bool {
-	switch (schema.GroupKind{Group: m.group(), Kind: m.Kind}) {
+	switch (schema.GroupKind{Group: m.APIGroup, Kind: m.Kind}) {
 	case schema.GroupKind{Group: appsv1.GroupName, Kind: "Deployment"},
 		schema.GroupKind{Group: appsv1.GroupName, Kind: "StatefulSet"},
 		schema.GroupKind{Group: appsv1.GroupName, Kind: "DaemonSet"},
@@ -94,7 +97,7 @@ func (m Workload) builtIn() bool {
 
 // isJob reports whether it is a Job of Kubernetes: its template cannot be changed, and a
 // deleted pod counts as a failure (isPodFailed in pkg/controller/job/job_controller.go).
-func (m Workload) isJob() bool { return m.Kind == "Job" && m.group() == batchv1.GroupName }
+func (m Workload) isJob() bool { return m.Kind == "Job" && m.APIGroup == batchv1.GroupName }
 
 // ReplacesPods reports whether a change of the template is enough to replace the pods,
 // including waiting ones.
@@ -109,7 +112,7 @@ func (m Workload) Editable() bool {
 		return true
 	}
 	_, version, _ := strings.Cut(m.APIVersion, "/")
-	return m.stored != nil && len(validation.IsDNS1123Subdomain(m.group())) == 0 && len(validation.IsDNS1035Label(version)) == 0 &&
+	return m.stored != nil && len(validation.IsDNS1123Subdomain(m.APIGroup)) == 0 && len(validation.IsDNS1035Label(version)) == 0 &&
 		len(validation.IsDNS1035Label(strings.ToLower(m.Kind))) == 0
 }
 

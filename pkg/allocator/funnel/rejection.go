@@ -97,9 +97,10 @@ func (f *Funnel) rejectedWith(first int) int {
 
 // rejectionKey is the same for devices that are told of together.
 type rejectionKey struct {
-	code                             api.Code
-	label, requirement, text, holder string
-	lacks                            selector.Reading
+	code                     api.Code
+	label, requirement, text string
+	holder                   api.ObjectRef
+	lacks                    selector.Reading
 }
 
 // rejectionGroup collects the devices that one check rejects.
@@ -192,7 +193,7 @@ func (g *rejectionGroup) rejection(r *cluster.Request, most int) api.Rejection {
 		facts = append(facts, fact)
 	}
 	facts = first(facts, most, func(a, b api.Evidence) int {
-		return cmp.Or(cmp.Compare(b.Count, a.Count), english.CompareNames(a.Object, b.Object), cmp.Compare(a.Path, b.Path), cmp.Compare(a.Found, b.Found), cmp.Compare(a.Required, b.Required))
+		return cmp.Or(cmp.Compare(b.Count, a.Count), english.CompareNames(a.Object.String(), b.Object.String()), cmp.Compare(a.Path, b.Path), cmp.Compare(a.Found, b.Found), cmp.Compare(a.Required, b.Required))
 	})
 	return api.Rejection{
 		Code: g.code, Label: g.label, Count: g.count, Message: g.message(r),

@@ -16,7 +16,6 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/eligibility"
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
-	"github.com/kubectl-dra/kubectl-dra/pkg/whatif"
 )
 
 // Where a selector is written.
@@ -30,8 +29,10 @@ const MaxValues = 10
 
 // PlacedSelector is a selector and where it is written.
 type PlacedSelector struct {
-	Source, object, path string
-	Expression           string
+	Source     string
+	object     api.ObjectRef
+	path       string
+	Expression string
 	// Label names the selector of a request among the others.
 	Label string
 }
@@ -40,7 +41,7 @@ type PlacedSelector struct {
 // allocator evaluates them.
 func PlacedSelectors(c *eligibility.Checks) []PlacedSelector {
 	var placed []PlacedSelector
-	add := func(source, object, path string, selectors []resourceapi.DeviceSelector) {
+	add := func(source string, object api.ObjectRef, path string, selectors []resourceapi.DeviceSelector) {
 		for i, s := range selectors {
 			if s.CEL != nil {
 				placed = append(placed, PlacedSelector{
@@ -50,7 +51,7 @@ func PlacedSelectors(c *eligibility.Checks) []PlacedSelector {
 		}
 	}
 	if c.Class != nil {
-		add(SourceClass, whatif.Object("DeviceClass", "", c.Class.Name), "spec.selectors", c.Class.Spec.Selectors)
+		add(SourceClass, api.Ref("DeviceClass", "", c.Class.Name), "spec.selectors", c.Class.Spec.Selectors)
 	}
 	object, path := cluster.ClaimSpecPath(c.Request.Claim, c.Request.Path+".selectors")
 	add(SourceRequest, object, path, c.Request.Selectors)

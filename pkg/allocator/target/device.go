@@ -66,13 +66,13 @@ func (s *Target) findDevice(c *cluster.Cluster, text string) error {
 				names = append(names, d.ID.String())
 			}
 			return &Error{
-				Target:  api.Target{Kind: KindDevice, Name: text},
+				Target:  api.Ref(KindDevice, "", text),
 				Message: fmt.Sprintf("Device %s is ambiguous, there are %d of that name", text, len(names)),
 				Hint:    "write one of: " + english.Sample(names, 3),
 			}
 		}
 	}
-	err := &Error{Target: api.Target{Kind: KindDevice, Name: text}, Message: fmt.Sprintf("Device %s not found in %s", text, c.Snapshot.Source)}
+	err := &Error{Target: api.Ref(KindDevice, "", text), Message: fmt.Sprintf("Device %s not found in %s", text, c.Snapshot.Source)}
 	form := forms[max(0, 2-strings.Count(text, "/"))]
 	names, inPool := make([]string, 0, len(all)), []string(nil)
 	for i := range all {

@@ -33,7 +33,7 @@ func (s *Target) findNode(c *cluster.Cluster, name string) error {
 		}
 		names = append(names, node.Name)
 	}
-	err := &Error{Target: api.Target{Kind: api.KindNode, Name: name}, Message: fmt.Sprintf("Node %s not found in %s", name, c.Snapshot.Source)}
+	err := &Error{Target: api.Ref(api.KindNode, "", name), Message: fmt.Sprintf("Node %s not found in %s", name, c.Snapshot.Source)}
 	gap, near := c.Snapshot.Gap(snapshot.ResourceNodes), english.Typo(name, names)
 	slices.SortFunc(names, english.CompareNames)
 	switch {

@@ -19,10 +19,11 @@ import (
 // others, by the owners that pods name: a JobSet, a RayCluster. found is false if no
 // pod names it, and the snapshot does not have it either.
 func (s *Target) findOwner(c *cluster.Cluster) (found bool, err error) {
-	if outline := c.Snapshot.Outline(schema.GroupKind{Kind: s.Object.Kind}, s.Object.Namespace, s.Object.Name); outline != nil {
+	if outline := c.Snapshot.Outline(schema.GroupKind{Group: s.Object.APIGroup, Kind: s.Object.Kind}, s.Object.Namespace, s.Object.Name); outline != nil {
 		s.Creator = &lifecycle.Creator{Object: outline, Kind: outline.GroupKind(), Suspended: outline.Spec.Suspend}
+		s.Object = outline.Ref()
 	}
-	pods := ownedPods(c.Snapshot, s.Object.Kind, s.Object.Namespace, s.Object.Name)
+	pods := s.ownedPods(c.Snapshot)
 	if len(pods) == 0 {
 		return s.Creator != nil, nil
 	}
@@ -53,16 +54,17 @@ func (s *Target) urgency(c *cluster.Cluster, pod *corev1.Pod) int {
 	return n
 }
 
-// ownedPods lists the pods that have not ended of which the object is an owner, or
+// ownedPods lists the pods that have not ended of which the target is an owner, or
 // the owner of an owner, by age.
-func ownedPods(snap *snapshot.Snapshot, kind, namespace, name string) []*corev1.Pod {
+func (s *Target) ownedPods(snap *snapshot.Snapshot) []*corev1.Pod {
 	var pods []*corev1.Pod
 	for _, pod := range snap.Pods {
-		if pod.Namespace != namespace || snapshot.Finished(pod) {
+		if pod.Namespace != s.Object.Namespace || snapshot.Finished(pod) {
 			continue
 		}
 		for _, owner := range snap.Owners(pod) {
-			if owner.Kind == kind && owner.Name == name {
+			if kind := schema.FromAPIVersionAndKind(owner.APIVersion, owner.Kind); s.isKind(kind) && owner.Name == s.Object.Name {
+				s.Object.APIGroup = kind.Group
 				pods = append(pods, pod)
 				break
 			}

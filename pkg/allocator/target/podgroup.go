@@ -97,7 +97,7 @@ func (s *Target) findPodGroup(c *cluster.Cluster) error {
 	}
 	all := slices.Concat(s.Users, s.New)
 	if len(all) == 0 {
-		err := &Error{Target: s.Object, Message: fmt.Sprintf("%s has no pods", Text(s.Object))}
+		err := &Error{Target: s.Object, Message: fmt.Sprintf("%s has no pods", s.Object.Title())}
 		err.Hint = "create pods with spec.schedulingGroup.podGroupName: " + group.Name
 		if gap := c.Snapshot.Gap(snapshot.ResourcePods); gap != nil {
 			err.Hint = "it may have pods all the same: " + gap.Reason

@@ -27,11 +27,9 @@ import (
 
 // Options say what to explain.
 type Options struct {
-	// Kind is one of the kinds of pkg/api, or the kind of a workload
-	// ("Deployment").
-	Kind string
-	// Namespace and Name identify the object.
-	Namespace, Name string
+	// Object is the object to explain. Without a group, a kind that Kubernetes does not
+	// have stands for the kind of that name in any group.
+	Object api.ObjectRef
 	// AllRemedies asks for all remedies that can be found, not only the most
 	// useful ones.
 	AllRemedies bool
@@ -45,7 +43,7 @@ type Options struct {
 // Error means that there is nothing to explain: the object does not
 // exist, or it has no claims.
 type Error struct {
-	Target api.Target
+	Target api.ObjectRef
 	// Message is a sentence about the error; Hint names the existing objects.
 	Message, Hint string
 }
@@ -63,9 +61,9 @@ var errNoClaims = errors.New("uses no ResourceClaim and no extended resource of 
 
 // Target is a resolved target: the pod, if any, and the claims to allocate together.
 type Target struct {
-	// Object is the target itself, Options the question about it.
-	Object  api.Target
-	Options Options
+	// Options are the question about the target. Its Object has the group.
+	Options
+
 	// Pod is the one whose claims these are, nil for a claim or template that
 	// no pod uses. It does not exist in the cluster if Hypothetical is set.
 	Pod          *corev1.Pod
@@ -111,9 +109,9 @@ type Target struct {
 
 // Find looks a target up.
 func Find(c *cluster.Cluster, opts Options) (*Target, error) {
-	s := &Target{Object: api.Target{Kind: opts.Kind, Namespace: opts.Namespace, Name: opts.Name}, Options: opts}
+	s := &Target{Options: opts}
 	var err error
-	switch opts.Kind {
+	switch opts.Object.Kind {
 	case api.KindClaim:
 		err = s.findClaim(c)
 	case api.KindTemplate:
@@ -201,13 +199,14 @@ func (s *Target) findPod(c *cluster.Cluster) error {
 func (s *Target) findWorkload(c *cluster.Cluster) error {
 	var same []*snapshot.Workload
 	for _, w := range c.Snapshot.Workloads {
-		if w.Kind != s.Object.Kind {
+		if !s.isKind(w.GroupVersionKind()) {
 			continue
 		}
 		same = append(same, w)
 		if w.Namespace != s.Object.Namespace || w.Name != s.Object.Name {
 			continue
 		}
+		s.Object = w.Ref()
 		if s.Users, s.End = lifecycle.Pods(c.Snapshot, w), w.End; s.End != nil {
 			return nil
 		}
@@ -229,6 +228,11 @@ func (s *Target) findWorkload(c *cluster.Cluster) error {
 		return err
 	}
 	return notFound(c.Snapshot, s.Object, hiddenKind(c.Snapshot, s.Object.Kind), same)
+}
+
+// isKind reports whether a kind is the kind of the target, which may be without its group.
+func (s *Target) isKind(kind schema.GroupVersionKind) bool {
+	return kind.Kind == s.Object.Kind && (s.Object.APIGroup == "" || kind.Group == s.Object.APIGroup)
 }
 
 // firstToWait returns the index of the pod of a workload that waits longest, -1 if none
@@ -280,7 +284,7 @@ func (s *Target) needClaims(c *cluster.Cluster) error {
 	}
 	err := &Error{
 		Target:  s.Object,
-		Message: fmt.Sprintf("%s %s", Text(s.Object), errNoClaims),
+		Message: fmt.Sprintf("%s %s", s.Object.Title(), errNoClaims),
 	}
 	if gap := c.Snapshot.Gap(snapshot.ResourceClasses); gap != nil {
 		err.Hint = "it may use extended resources all the same: " + gap.Reason
@@ -290,17 +294,9 @@ func (s *Target) needClaims(c *cluster.Cluster) error {
 	return err
 }
 
-// Text names a target: "ResourceClaim ml/train-gpus".
-func Text(t api.Target) string {
-	if t.Namespace == "" {
-		return t.Kind + " " + t.Name
-	}
-	return t.Kind + " " + t.Namespace + "/" + t.Name
-}
-
 // notFound says that a target does not exist, and what does.
-func notFound[T metav1.Object](snap *snapshot.Snapshot, t api.Target, resource string, list []T) error {
-	err := &Error{Target: t, Message: Text(t) + " not found in " + snap.Source}
+func notFound[T metav1.Object](snap *snapshot.Snapshot, t api.ObjectRef, resource string, list []T) error {
+	err := &Error{Target: t, Message: t.Title() + " not found in " + snap.Source}
 	var here, elsewhere []string
 	for _, o := range list {
 		switch {
@@ -344,11 +340,11 @@ const MaxPods = 10
 // Queued reports whether the target stands for pods in the scheduling queue. A
 // question about one node or one device is about that alone.
 func (s *Target) Queued() bool {
-	return s.Pod != nil && s.Options.Node == "" && s.Options.Device == "" && (s.Hypothetical || snapshot.Waits(s.Pod)) && s.Object.Kind != api.KindClaim
+	return s.Pod != nil && s.Node == "" && s.Options.Device == "" && (s.Hypothetical || snapshot.Waits(s.Pod)) && s.Object.Kind != api.KindClaim
 }
 
 // Counted reports whether the target stands for several pods, so that the answer
 // counts them.
 func (s *Target) Counted() bool {
-	return s.Workload && s.Options.Node == "" && s.Options.Device == ""
+	return s.Workload && s.Node == "" && s.Options.Device == ""
 }

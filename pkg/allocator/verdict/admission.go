@@ -14,7 +14,6 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/lifecycle"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
-	"github.com/kubectl-dra/kubectl-dra/pkg/whatif"
 )
 
 // refusals returns the ResourceQuotas and LimitRanges that refuse objects not yet created:
@@ -33,7 +32,7 @@ func (f *finder) refusals() []Obstacle {
 		for _, r := range refusals {
 			o := Obstacle{Code: code, Stage: stage}
 			o.Reason = r.Reason
-			o.AddEvidence(whatif.Object(r.Object, namespace, r.Name), r.Path, r.Found, r.Wanted)
+			o.AddEvidence(api.Ref(r.Object, namespace, r.Name), r.Path, r.Found, r.Wanted)
 			switch {
 			case r.Exceeded != "":
 				o.Steps = append(o.Steps, lifecycle.NewQuotaRaise(namespace, r.Name, r.Exceeded, r.Used, r.Hard, r.Need).Steps()...)

@@ -17,6 +17,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/lifecycle"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
+	"github.com/kubectl-dra/kubectl-dra/pkg/whatif"
 )
 
 // podSignature has all of a pod that the answer for it depends on, but for its
@@ -24,7 +25,7 @@ import (
 // as the name of the volume with the token, is not part of it.
 type podSignature struct {
 	Namespace     string
-	Owner         string
+	Owner         api.ObjectRef
 	Stage         api.Stage
 	Priority      int32
 	SchedulerName string
@@ -67,7 +68,7 @@ func (q *Queue) signature(p *Queued) string {
 	pod, claims := p.Pod, q.claimsOf(p.Pod)
 	spec := &pod.Spec
 	s := podSignature{
-		Namespace: pod.Namespace, Owner: lifecycle.WorkloadName(pod), Stage: lifecycle.StageOf(q.cluster, pod, claims), Priority: ptr.Deref(spec.Priority, 0), SchedulerName: spec.SchedulerName,
+		Namespace: pod.Namespace, Owner: whatif.Owner(pod), Stage: lifecycle.StageOf(q.cluster, pod, claims), Priority: ptr.Deref(spec.Priority, 0), SchedulerName: spec.SchedulerName,
 		NodeName: spec.NodeName, NodeSelector: spec.NodeSelector, Affinity: spec.Affinity, Tolerations: spec.Tolerations,
 		Spread: spec.TopologySpreadConstraints, Group: spec.SchedulingGroup, Gates: spec.SchedulingGates, Overhead: spec.Overhead,
 		Resources: spec.Resources, Init: containerSignatures(spec.InitContainers), Containers: containerSignatures(spec.Containers),
@@ -84,7 +85,7 @@ func (q *Queue) signature(p *Queued) string {
 	shares := q.Shares || !p.Target && !p.Asked
 	if shares {
 		// Only words depend on it, and of one that is not asked about nothing is told.
-		s.Owner = ""
+		s.Owner = api.ObjectRef{}
 		if len(s.Labels) == 0 && !q.dependsOnNamespace(pod, claims) {
 			s.Namespace = ""
 		}

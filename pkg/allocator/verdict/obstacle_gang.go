@@ -19,7 +19,6 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
 	"github.com/kubectl-dra/kubectl-dra/pkg/lifecycle"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
-	"github.com/kubectl-dra/kubectl-dra/pkg/whatif"
 )
 
 // gangObstacles returns the obstacles of the group that a pod belongs to (the plugin
@@ -98,7 +97,7 @@ func tooFew(group *schedulingapi.PodGroup, gang *target.Gang) *Obstacle {
 			o.Stage = api.StageAllocation
 		}
 		o.Reason = fmt.Sprintf("PodGroup %s has %s, minCount is %d: none is scheduled before", group.Name, english.Count(gang.Existing, "pod"), minCount)
-		o.AddEvidence(whatif.Object(api.KindPodGroup, group.Namespace, group.Name), "spec.schedulingPolicy.gang.minCount", english.Count(gang.Existing, "pod"), fmt.Sprint(minCount))
+		o.AddEvidence(api.RefTo(api.KindPodGroup, group), "spec.schedulingPolicy.gang.minCount", english.Count(gang.Existing, "pod"), fmt.Sprint(minCount))
 		o.Step(api.ActorUser, "create the missing pods of PodGroup %s, or lower its minCount", group.Name)
 		return o
 	}
@@ -107,7 +106,7 @@ func tooFew(group *schedulingapi.PodGroup, gang *target.Gang) *Obstacle {
 	}
 	groups := english.Count(top.Ready, "group")
 	o.Reason = fmt.Sprintf("CompositePodGroup %s has %s with enough pods, minGroupCount is %d: no pod of it is scheduled before", top.Tree.Name(), groups, top.Tree.MinCount)
-	o.AddEvidence(whatif.Object(api.KindCompositePodGroup, group.Namespace, top.Tree.Name()), "spec.schedulingPolicy.gang.minGroupCount", groups+" with enough pods", fmt.Sprint(top.Tree.MinCount))
+	o.AddEvidence(api.Ref(api.KindCompositePodGroup, group.Namespace, top.Tree.Name()), "spec.schedulingPolicy.gang.minGroupCount", groups+" with enough pods", fmt.Sprint(top.Tree.MinCount))
 	o.Step(api.ActorUser, "create the missing groups of CompositePodGroup %s and their pods", top.Tree.Name())
 	return o
 }
@@ -122,14 +121,14 @@ func tooLarge(group *schedulingapi.PodGroup, gang *target.Gang) *Obstacle {
 	o := &Obstacle{Code: api.GangIncomplete, Stage: api.StageAllocation}
 	if minCount := minCountOf(group); gang.Fit < minCount {
 		o.Reason = short + ": all of them are scheduled, or none"
-		o.AddEvidence(whatif.Object(api.KindPodGroup, group.Namespace, group.Name), "spec.schedulingPolicy.gang.minCount", fmt.Sprintf("%d fit", gang.Fit), fmt.Sprint(minCount))
+		o.AddEvidence(api.RefTo(api.KindPodGroup, group), "spec.schedulingPolicy.gang.minCount", fmt.Sprintf("%d fit", gang.Fit), fmt.Sprint(minCount))
 		o.Steps = append(o.Steps, AskForFewer(group.Name))
 		return o
 	}
 	o.Reason = short
 	for i := range gang.Above {
 		if above := &gang.Above[i]; above.Fit < above.Tree.MinCount {
-			o.AddEvidence(whatif.Object(api.KindCompositePodGroup, group.Namespace, above.Tree.Name()), "spec.schedulingPolicy.gang.minGroupCount", fmt.Sprintf("%d fit", above.Fit), fmt.Sprint(above.Tree.MinCount))
+			o.AddEvidence(api.Ref(api.KindCompositePodGroup, group.Namespace, above.Tree.Name()), "spec.schedulingPolicy.gang.minGroupCount", fmt.Sprintf("%d fit", above.Fit), fmt.Sprint(above.Tree.MinCount))
 			o.Step(api.ActorUser, "find out why too few pods of %s fit (kubectl dra why podgroup/NAME)", english.JoinOr(above.Short))
 			break
 		}
@@ -148,7 +147,7 @@ func minCountOf(group *schedulingapi.PodGroup) int { return target.Alone(group).
 func compositeMissing(group *schedulingapi.PodGroup, missing string) Obstacle {
 	o := Obstacle{Code: api.PodGroupMissing, Stage: api.StageQueueing}
 	o.Reason = fmt.Sprintf("CompositePodGroup %s, above PodGroup %s, does not exist", missing, group.Name)
-	o.AddEvidence(whatif.Object(api.KindPodGroup, group.Namespace, group.Name), "spec.parentCompositePodGroupName", *group.Spec.ParentCompositePodGroupName, "a CompositePodGroup of the namespace")
+	o.AddEvidence(api.RefTo(api.KindPodGroup, group), "spec.parentCompositePodGroupName", *group.Spec.ParentCompositePodGroupName, "a CompositePodGroup of the namespace")
 	o.Step(api.ActorUser, "create CompositePodGroup %s in namespace %s", missing, group.Namespace)
 	return o
 }
@@ -164,16 +163,16 @@ func groupMissing(q *funnel.Question, pod *corev1.Pod, name string) Obstacle {
 		o.Stage = api.StageClaimGeneration
 	}
 	o.Reason = fmt.Sprintf("PodGroup %s does not exist%s", name, english.DidYouMean(name, names))
-	o.AddEvidence(whatif.PodObject(pod), "spec.schedulingGroup.podGroupName", name, "a PodGroup of the namespace")
+	o.AddEvidence(api.RefTo(api.KindPod, pod), "spec.schedulingGroup.podGroupName", name, "a PodGroup of the namespace")
 	o.Step(api.ActorUser, "create PodGroup %s in namespace %s, or recreate the pod with another one", name, pod.Namespace)
 	return o
 }
 
 // groupMismatch returns a pod that keeps all pods of its PodGroup from being placed.
 func groupMismatch(tree *target.GroupTree, m *target.GroupMismatch) Obstacle {
-	object, other := whatif.Object(tree.Kind(), m.Pod.Namespace, tree.Name()), "the group"
+	object, other := api.Ref(tree.Kind(), m.Pod.Namespace, tree.Name()), "the group"
 	if m.Other != nil {
-		object, other = whatif.PodObject(m.Other), "pod "+m.Other.Name
+		object, other = api.RefTo(api.KindPod, m.Other), "pod "+m.Other.Name
 	}
 	o := Obstacle{Code: api.PodGroupMismatch, Stage: api.StageQueueing}
 	noun, plural := "priority", "priorities"
@@ -184,7 +183,7 @@ func groupMismatch(tree *target.GroupTree, m *target.GroupMismatch) Obstacle {
 		noun, plural = "scheduler", "schedulers"
 	}
 	o.Reason = fmt.Sprintf("in %s %s, pod %s has %s %s and %s has %s: kube-scheduler places no pod of a group whose %s differ", tree.Kind(), tree.Name(), m.Pod.Name, noun, m.Found, other, m.Required, plural)
-	o.AddEvidence(whatif.PodObject(m.Pod), m.Path, m.Found, m.Required)
+	o.AddEvidence(api.RefTo(api.KindPod, m.Pod), m.Path, m.Found, m.Required)
 	o.AddEvidence(object, m.Path, m.Required, "")
 	if m.Path == "spec.schedulerName" {
 		o.Step(api.ActorUser, "recreate pod %s with spec.schedulerName: %s", m.Pod.Name, m.Required)

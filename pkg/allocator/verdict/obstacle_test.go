@@ -60,7 +60,7 @@ func TestObstacles(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			snap := tc.Cluster(append([]any{tc.Nodes("n1"), tc.Pool("n1", tc.Devices(2)...), tc.Claim("c", tc.GPUs("gpu", 1))}, test.parts...)...)
-			s, err := target.Find(cluster.New(snap), target.Options{Kind: api.KindPod, Namespace: tc.Namespace, Name: "p"})
+			s, err := target.Find(cluster.New(snap), target.Options{Object: api.Ref(api.KindPod, tc.Namespace, "p")})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -435,8 +435,9 @@ func (q *Queue) placeable(kind *Kind) bool {
 // TargetOf returns a pod of the queue as the target of a question in the cluster where it
 // is decided.
 func (q *Queue) TargetOf(p *Queued) *target.Target {
-	s := &target.Target{Object: api.Target{Kind: api.KindPod, Namespace: p.Pod.Namespace, Name: p.Pod.Name}, Hypothetical: p.Hypothetical, Member: p.Member}
-	s.Options = target.Options{Kind: s.Object.Kind, Namespace: s.Object.Namespace, Name: s.Object.Name, AllRemedies: p.opts.AllRemedies}
+	s := &target.Target{
+		Options: target.Options{Object: api.RefTo(api.KindPod, p.Pod), AllRemedies: p.opts.AllRemedies}, Hypothetical: p.Hypothetical, Member: p.Member,
+	}
 	if !p.Hypothetical {
 		s.Users = []*corev1.Pod{p.Pod}
 	}

@@ -67,7 +67,7 @@ func TestQueue(t *testing.T) {
 // decided decides the queue of one pod, and counts the verdicts that the cluster remembers then.
 func decided(t *testing.T, c *cluster.Cluster, name string) (*Queued, int) {
 	t.Helper()
-	s, err := target.Find(c, target.Options{Kind: api.KindPod, Namespace: tc.Namespace, Name: name})
+	s, err := target.Find(c, target.Options{Object: api.Ref(api.KindPod, tc.Namespace, name)})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -17,7 +17,6 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/lifecycle"
 	"github.com/kubectl-dra/kubectl-dra/pkg/shell"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
-	"github.com/kubectl-dra/kubectl-dra/pkg/whatif"
 )
 
 // volumeObstacles returns PersistentVolumeClaims without which no node is tried (PreFilter
@@ -42,7 +41,7 @@ func (f *finder) volumeObstacles(pod *corev1.Pod) []Obstacle {
 
 func (f *finder) volumeObstacle(pod *corev1.Pod, use *cluster.VolumeUse) *Obstacle {
 	o := &Obstacle{Code: api.VolumeNotReady, Stage: api.StageNodeFit}
-	claim, name := use.Claim, whatif.Object("PersistentVolumeClaim", pod.Namespace, use.Name)
+	claim, name := use.Claim, api.Ref("PersistentVolumeClaim", pod.Namespace, use.Name)
 	switch {
 	case claim == nil && use.Ephemeral:
 		if f.Target.Hypothetical || !lifecycle.Overdue(f.Cluster.Snapshot, pod.CreationTimestamp.Time) {
@@ -86,7 +85,7 @@ func (f *finder) volumeObstacle(pod *corev1.Pod, use *cluster.VolumeUse) *Obstac
 }
 
 // unboundObstacle returns a claim that is not bound, and that the scheduler does not bind.
-func (f *finder) unboundObstacle(o *Obstacle, claim *corev1.PersistentVolumeClaim, name string) *Obstacle {
+func (f *finder) unboundObstacle(o *Obstacle, claim *corev1.PersistentVolumeClaim, name api.ObjectRef) *Obstacle {
 	className := cluster.StorageClassOf(claim)
 	class := f.Cluster.Snapshot.StorageClass(className)
 	if class == nil && className != "" {
@@ -118,7 +117,7 @@ func (f *finder) unboundObstacle(o *Obstacle, claim *corev1.PersistentVolumeClai
 }
 
 // boundObstacle returns a claim that only one pod can use, or whose volume is gone.
-func (f *finder) boundObstacle(o *Obstacle, pod *corev1.Pod, use *cluster.VolumeUse, claim *corev1.PersistentVolumeClaim, name string) *Obstacle {
+func (f *finder) boundObstacle(o *Obstacle, pod *corev1.Pod, use *cluster.VolumeUse, claim *corev1.PersistentVolumeClaim, name api.ObjectRef) *Obstacle {
 	if f.Cluster.Snapshot.Volume(claim.Spec.VolumeName) == nil {
 		if why := f.Cluster.Snapshot.Unknown(snapshot.ResourceVolumes, ""); why != "" {
 			f.unevaluated = append(f.unevaluated, Unevaluated{What: fmt.Sprintf("where PersistentVolume %s can be used", claim.Spec.VolumeName), Why: why})
@@ -139,7 +138,7 @@ func (f *finder) boundObstacle(o *Obstacle, pod *corev1.Pod, use *cluster.Volume
 			return v.PersistentVolumeClaim != nil && v.PersistentVolumeClaim.ClaimName == claim.Name
 		}) {
 			o.Reason = fmt.Sprintf("PersistentVolumeClaim %s is used by pod %s, and only one pod can use it (ReadWriteOncePod)", claim.Name, other.Name)
-			o.AddEvidence(whatif.PodObject(other), "spec.volumes", claim.Name, "no other pod with it")
+			o.AddEvidence(api.RefTo(api.KindPod, other), "spec.volumes", claim.Name, "no other pod with it")
 			o.Step(api.ActorNobody, "pod %s is finished or deleted", other.Name)
 			return o
 		}

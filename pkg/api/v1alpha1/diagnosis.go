@@ -51,10 +51,9 @@ type Finding struct {
 	Title string `json:"title"`
 	// Severity is the severity of the finding.
 	Severity Severity `json:"severity"`
-	// Objects are the objects of the finding, as "Kind/name" or "Kind/namespace/name": at
-	// most ten. ObjectCount counts all.
-	Objects     []string `json:"objects,omitempty"`
-	ObjectCount int      `json:"objectCount,omitempty"`
+	// Objects are the objects of the finding, at most ten. ObjectCount counts all.
+	Objects     []ObjectRef `json:"objects,omitempty"`
+	ObjectCount int         `json:"objectCount,omitempty"`
 	// File is the file as it was named to the program; empty for a finding in a cluster.
 	File string `json:"file,omitempty"`
 	// Line is the line of the file, counted from 1; it is left out if it is not known.

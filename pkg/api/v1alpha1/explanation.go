@@ -16,7 +16,7 @@ type Explanation struct {
 	metav1.TypeMeta `json:",inline"`
 
 	// Target is the object that was asked about.
-	Target Target `json:"target"`
+	Target ObjectRef `json:"target"`
 	// Node is set for a question about one node. Then Verdict, Claims and Nodes are about
 	// that node alone.
 	Node *NodeExplanation `json:"node,omitempty"`
@@ -60,7 +60,7 @@ type Explanation struct {
 	// SameAs is a pod with the same answer: both are equal to the scheduler. Nodes,
 	// funnels, conflict, remedies and the outlook for one more node are in that answer and
 	// not here.
-	SameAs *Target `json:"sameAs,omitempty"`
+	SameAs ObjectRef `json:"sameAs,omitzero"`
 	// Queue names the pods that get the devices first. It is set if the target would fit
 	// without those pods.
 	Queue *QueueStatus `json:"queue,omitempty"`
@@ -102,16 +102,6 @@ type Explanation struct {
 	NextSteps []NextStep `json:"nextSteps,omitempty"`
 }
 
-// Target identifies an object. Namespace and name are empty where the object
-// has none.
-type Target struct {
-	// Kind is Pod, ResourceClaim, ResourceClaimTemplate, PodGroup or the kind of a
-	// workload.
-	Kind      string `json:"kind"`
-	Namespace string `json:"namespace,omitempty"`
-	Name      string `json:"name"`
-}
-
 // PodStatus is a pod that waits for or uses the target.
 type PodStatus struct {
 	Namespace string `json:"namespace"`
@@ -126,9 +116,8 @@ type PodStatus struct {
 	AgeSeconds int64 `json:"ageSeconds,omitempty"`
 	// Stage is the current stage of the pod.
 	Stage Stage `json:"stage,omitempty"`
-	// Owner is the workload that the pod belongs to, "job/train"; empty for a bare
-	// pod.
-	Owner string `json:"owner,omitempty"`
+	// Owner is the workload that the pod belongs to; it is left out for a bare pod.
+	Owner ObjectRef `json:"owner,omitzero"`
 }
 
 // DifferentPods counts pods of a target that an answer does not cover.

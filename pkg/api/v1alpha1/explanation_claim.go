@@ -118,8 +118,8 @@ type SelectorTrace struct {
 	// Source is "class" or "request".
 	Source string `json:"source"`
 	// Object has the selector, at Path.
-	Object string `json:"object"`
-	Path   string `json:"path"`
+	Object ObjectRef `json:"object"`
+	Path   string    `json:"path"`
 	// Expression is in CEL.
 	Expression string `json:"expression"`
 	// Cost estimates the cost of an evaluation in the worst case, in the units of CEL; 0 if

@@ -52,7 +52,7 @@ type Remedy struct {
 	// Owner is the controller of the pod, if its kind is not one of Kubernetes and it was
 	// not read: the edits of the pod belong into its pod template, and there are no
 	// commands.
-	Owner *RemedyOwner `json:"owner,omitempty"`
+	Owner ObjectRef `json:"owner,omitzero"`
 	// FeatureGate is a gate of the cluster that was off and has to be on.
 	FeatureGate string `json:"featureGate,omitempty"`
 	// Node is a node where it then fits, Devices the devices that the allocator picks
@@ -68,14 +68,6 @@ type Remedy struct {
 	UsedByCount int         `json:"usedByCount,omitempty"`
 }
 
-// RemedyOwner names the controller of a pod.
-type RemedyOwner struct {
-	APIVersion string `json:"apiVersion"`
-	Kind       string `json:"kind"`
-	Namespace  string `json:"namespace"`
-	Name       string `json:"name"`
-}
-
 // RemedyPod is a pod that uses the object that a remedy changes.
 type RemedyPod struct {
 	Namespace string `json:"namespace"`
@@ -83,9 +75,8 @@ type RemedyPod struct {
 	// Phase is the pod's status.phase, Node where it runs or is bound to.
 	Phase string `json:"phase,omitempty"`
 	Node  string `json:"node,omitempty"`
-	// Owner is the workload that the pod belongs to, "job/train"; empty for a bare
-	// pod.
-	Owner string `json:"owner,omitempty"`
+	// Owner is the workload that the pod belongs to; it is left out for a bare pod.
+	Owner ObjectRef `json:"owner,omitzero"`
 	// Changed is true if the commands bring the change to this pod: it, or its claim, is
 	// deleted and recreated. Otherwise the pod stays as it is until it is recreated.
 	Changed bool `json:"changed,omitempty"`
@@ -93,8 +84,8 @@ type RemedyPod struct {
 
 // Edit is one operation of a JSON patch (RFC 6902) on an object.
 type Edit struct {
-	// Object is "Kind/name" or "Kind/namespace/name".
-	Object string `json:"object"`
+	// Object is the edited object.
+	Object ObjectRef `json:"object"`
 	// Op is add, replace or remove.
 	Op string `json:"op"`
 	// Path is a JSON pointer; empty means the whole object.

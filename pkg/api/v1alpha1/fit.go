@@ -12,7 +12,7 @@ type Fit struct {
 	metav1.TypeMeta `json:",inline"`
 
 	// Target is the object that is copied.
-	Target Target `json:"target"`
+	Target ObjectRef `json:"target"`
 	// Replicas is the requested number of copies.
 	Replicas int `json:"replicas"`
 	// Verdict is Fits if that many fit now, DoesNotFit or Error if not, and Undetermined

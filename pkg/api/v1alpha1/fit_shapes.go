@@ -31,10 +31,10 @@ type FitShapes struct {
 type ShapeFit struct {
 	// Shape is the request of each claim.
 	Shape ClaimShape `json:"shape"`
-	// Claims counts the claims of the shape. Example names one of them or a template, nil
-	// if there is none.
-	Claims  int     `json:"claims"`
-	Example *Target `json:"example,omitempty"`
+	// Claims counts the claims of the shape. Example is one of them or a template; it is left
+	// out if there is none.
+	Claims  int       `json:"claims"`
+	Example ObjectRef `json:"example,omitzero"`
 	// Now is the number of claims that fit as the cluster is, Released the number once all
 	// claims are released and the pods that used them are gone.
 	Now      CopyCount `json:"now"`

@@ -102,8 +102,8 @@ type ImpactPod struct {
 	Effect ImpactEffect `json:"effect"`
 	// Node is the node where it runs, absent for a waiting pod.
 	Node string `json:"node,omitempty"`
-	// Owner is the workload that it belongs to, "job/train"; absent for a bare pod.
-	Owner string `json:"owner,omitempty"`
+	// Owner is the workload of the pod; it is left out for a bare pod.
+	Owner ObjectRef `json:"owner,omitzero"`
 	// Drivers are the drivers whose kubelet plugin it is.
 	Drivers []string `json:"drivers,omitempty"`
 	// Devices are the devices that it has and loses, or releases.

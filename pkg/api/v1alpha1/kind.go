@@ -13,4 +13,5 @@ const (
 	// KindCompositePodGroup is the kind of a group of PodGroups.
 	KindCompositePodGroup = "CompositePodGroup"
 	KindDevice            = "Device"
+	KindAPIServer         = "APIServer"
 )

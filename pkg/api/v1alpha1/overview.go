@@ -106,8 +106,8 @@ type StuckPods struct {
 	Namespace string `json:"namespace"`
 	// Name is the name of the first pod.
 	Name string `json:"name"`
-	// Owner is the workload that the pods belong to, "job/train"; empty for a bare pod.
-	Owner string `json:"owner,omitempty"`
+	// Owner is the workload of the pod; it is left out for a bare pod.
+	Owner ObjectRef `json:"owner,omitzero"`
 	// Count is how many pods there are.
 	Count int `json:"count"`
 	// AgeSeconds is how long ago the first pod was created; it is left out if that is not

@@ -74,8 +74,8 @@ const (
 type PlannedPod struct {
 	Namespace string `json:"namespace"`
 	Name      string `json:"name"`
-	// Owner is the workload that the pod belongs to, "job/train"; empty for a bare pod.
-	Owner string `json:"owner,omitempty"`
+	// Owner is the workload of the pod; it is left out for a bare pod.
+	Owner ObjectRef `json:"owner,omitzero"`
 	// Position is its place in the queue, from 1 on; 0 for a pod with scheduling gates.
 	Position int `json:"position"`
 	// Priority is the pod's spec.priority.

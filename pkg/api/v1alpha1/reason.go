@@ -137,8 +137,8 @@ const (
 
 // Evidence is one fact: the value of an object at a path, and the required value.
 type Evidence struct {
-	// Object is "Kind/name" or "Kind/namespace/name".
-	Object string `json:"object"`
+	// Object is the object with the value.
+	Object ObjectRef `json:"object"`
 	// Path is the field in the object, as in JSONPath without the braces.
 	Path string `json:"path,omitempty"`
 	// Found is the value, Required the value that it was compared with.

@@ -29,9 +29,8 @@ type TestReport struct {
 	// Times has the times of the stages, for each class or file with more than one
 	// trial.
 	Times []StageTimes `json:"times,omitempty"`
-	// Left are objects of the test that could not be deleted, as "Kind/name" or
-	// "Kind/namespace/name".
-	Left []string `json:"left,omitempty"`
+	// Left are objects of the test that could not be deleted.
+	Left []ObjectRef `json:"left,omitempty"`
 	// Interrupted is set if the test ended before all trials were made.
 	Interrupted bool `json:"interrupted,omitempty"`
 }

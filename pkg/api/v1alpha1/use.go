@@ -16,7 +16,7 @@ type UseExplanation struct {
 
 	// Target is the object that was asked about. Its kind is Device, with a name of the
 	// form driver/pool/device, or Node.
-	Target Target `json:"target"`
+	Target ObjectRef `json:"target"`
 	// Summary is one sentence: the state of the device, or how many devices of the node are
 	// in which state.
 	Summary string `json:"summary"`
@@ -147,8 +147,8 @@ type DeviceUse struct {
 type RequestUse struct {
 	// Pod is the first pod, PodCount counts all equal ones. Both are empty for a claim that
 	// no pod uses: the scheduler does not look at it.
-	Pod      *Target `json:"pod,omitempty"`
-	PodCount int     `json:"podCount,omitempty"`
+	Pod      ObjectRef `json:"pod,omitzero"`
+	PodCount int       `json:"podCount,omitempty"`
 	// Claim is "namespace/name" of the first pod. Before it exists, it is the entry of the
 	// pod or the template.
 	Claim string `json:"claim"`

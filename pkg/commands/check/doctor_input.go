@@ -183,21 +183,20 @@ func addLogs(ctx context.Context, clients *collect.Clients, snap *snapshot.Snaps
 			continue
 		}
 		for _, object := range f.Objects {
-			namespaced, isPod := strings.CutPrefix(object, api.KindPod+"/")
-			namespace, name, _ := strings.Cut(namespaced, "/")
-			pod := snap.Pod(namespace, name)
-			if !isPod || pod == nil || read == maxLogs {
+			pod := snap.Pod(object.Namespace, object.Name)
+			if object.Kind != api.KindPod || pod == nil || read == maxLogs {
 				continue
 			}
 			read++
-			f.Evidence = append(f.Evidence, logEvidence(ctx, clients, pod, object)...)
+			f.Evidence = append(f.Evidence, logEvidence(ctx, clients, pod)...)
 		}
 	}
 }
 
 // logEvidence returns what the logs of a pod tell of errors, those first that tell most.
-func logEvidence(ctx context.Context, clients *collect.Clients, pod *corev1.Pod, object string) []api.Evidence {
+func logEvidence(ctx context.Context, clients *collect.Clients, pod *corev1.Pod) []api.Evidence {
 	var found []api.Evidence
+	object := api.RefTo(api.KindPod, pod)
 	for _, log := range doctor.Logs(pod) {
 		text, err := readLog(ctx, clients, pod, log)
 		if err != nil {

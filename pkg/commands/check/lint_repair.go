@@ -38,7 +38,7 @@ func explainManifests(ctx context.Context, given *manifest.Manifests, snap *snap
 	}
 	answers := make([]lint.Answer, len(found))
 	for i := range found {
-		answers[i] = lint.Answer{Kind: targets[i].Kind, Namespace: targets[i].Namespace, Name: targets[i].Name, Explanation: found[i].Explanation, Err: found[i].Err}
+		answers[i] = lint.Answer{Object: targets[i].Object, Explanation: found[i].Explanation, Err: found[i].Err}
 	}
 	return answers, nil
 }

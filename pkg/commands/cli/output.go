@@ -143,7 +143,7 @@ func (p *Printer) Print(explanations []*api.Explanation, asList bool) error {
 	for _, e := range explanations {
 		list.Items = append(list.Items, *e)
 	}
-	return printAnswers(p, explanations, list, asList, func(e *api.Explanation) *api.Target { return &e.Target }, render.Explanation)
+	return printAnswers(p, explanations, list, asList, func(e *api.Explanation) *api.ObjectRef { return &e.Target }, render.Explanation)
 }
 
 // PrintUse writes the answers about devices and nodes: a list of them, or the only
@@ -156,11 +156,11 @@ func (p *Printer) PrintUse(explanations []*api.UseExplanation, asList bool) erro
 	for _, e := range explanations {
 		list.Items = append(list.Items, *e)
 	}
-	return printAnswers(p, explanations, list, asList, func(e *api.UseExplanation) *api.Target { return &e.Target }, render.Use)
+	return printAnswers(p, explanations, list, asList, func(e *api.UseExplanation) *api.ObjectRef { return &e.Target }, render.Use)
 }
 
 // printAnswers writes answers of one kind: all as a list, or the only one.
-func printAnswers[T runtime.Object](p *Printer, answers []T, list runtime.Object, asList bool, target func(T) *api.Target, text func(io.Writer, T, render.Options) error) error {
+func printAnswers[T runtime.Object](p *Printer, answers []T, list runtime.Object, asList bool, target func(T) *api.ObjectRef, text func(io.Writer, T, render.Options) error) error {
 	switch {
 	case p.Names:
 		for _, e := range answers {

@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
@@ -194,7 +195,7 @@ type Source struct {
 	// Clients are the clients of the cluster; nil for a file.
 	Clients *collect.Clients
 	// KindOf asks the cluster for the kind of a resource type; nil for a file.
-	KindOf func(resource string) (string, error)
+	KindOf func(resource string) (schema.GroupKind, error)
 }
 
 // NamespaceGone reports whether a namespace is known not to exist.
@@ -282,12 +283,12 @@ func (r *Reader) readPublished(ctx context.Context, what Scope) (*Source, error)
 	if err != nil {
 		return nil, err
 	}
-	kindOf := func(resource string) (string, error) {
+	kindOf := func(resource string) (schema.GroupKind, error) {
 		mapping, err := clients.Resolve(resource)
 		if err != nil {
-			return "", err
+			return schema.GroupKind{}, err
 		}
-		return mapping.GroupVersionKind.Kind, nil
+		return mapping.GroupVersionKind.GroupKind(), nil
 	}
 	return &Source{Snap: snap, Namespace: clients.Namespace, Clients: &clients, KindOf: kindOf}, nil
 }

@@ -226,6 +226,9 @@ type Candidate struct {
 	Object metav1.Object
 }
 
+// Ref returns the reference to the target.
+func (c *Candidate) Ref() api.ObjectRef { return api.RefTo(c.Kind.Kind, c.Object).In(c.Kind.Group) }
+
 // Candidates lists the possible targets of a snapshot: pods, claims, templates, workloads.
 func Candidates(snap *snapshot.Snapshot) []Candidate {
 	found := make([]Candidate, 0, len(snap.Claims)+len(snap.Pods)+len(snap.Templates)+len(snap.Workloads))
@@ -284,23 +287,23 @@ func ResolveTarget(from *Source, snap *snapshot.Snapshot, ref snapshot.ObjectRef
 	if err != nil {
 		return explain.Options{}, err
 	}
-	options := explain.Options{Kind: kind, Namespace: ref.Namespace, Name: ref.Name}
-	if options.Namespace != "" {
+	options := explain.Options{Object: api.Ref(kind.Kind, ref.Namespace, ref.Name).In(kind.Group)}
+	if ref.Namespace != "" {
 		return options, nil
 	}
 	var found []metav1.Object
 	for _, c := range all {
-		if c.Kind.Kind == kind && c.Object.GetName() == ref.Name {
+		if c.Kind.GroupKind() == kind && c.Object.GetName() == ref.Name {
 			found = append(found, c.Object)
 		}
 	}
-	object, err := OnlyOneIn(found, kind, "", ref.Name)
+	object, err := OnlyOneIn(found, kind.Kind, "", ref.Name)
 	if err != nil {
 		return explain.Options{}, err
 	}
-	options.Namespace = metav1.NamespaceDefault
+	options.Object.Namespace = metav1.NamespaceDefault
 	if object != nil {
-		options.Namespace = object.GetNamespace()
+		options.Object.Namespace = object.GetNamespace()
 	}
 	return options, nil
 }
@@ -308,25 +311,25 @@ func ResolveTarget(from *Source, snap *snapshot.Snapshot, ref snapshot.ObjectRef
 // resolveKind finds the kind of a resource name, preferring a kind that has an object of
 // the name. A kind that neither the snapshot nor this program knows may be known to the
 // cluster.
-func resolveKind(from *Source, all []Candidate, ref snapshot.ObjectRef) (string, error) {
-	kind := ""
+func resolveKind(from *Source, all []Candidate, ref snapshot.ObjectRef) (schema.GroupKind, error) {
+	var kind schema.GroupKind
 	for _, c := range all {
-		if names(ref.Resource, c.Kind) && (kind == "" || c.Object.GetName() == ref.Name) {
-			kind = c.Kind.Kind
+		if names(ref.Resource, c.Kind) && (kind.Kind == "" || c.Object.GetName() == ref.Name) {
+			kind = c.Kind.GroupKind()
 		}
 	}
-	if kind != "" {
+	if kind.Kind != "" {
 		return kind, nil
 	}
 	for _, gvk := range builtInTargets() {
 		if names(ref.Resource, gvk) {
-			return gvk.Kind, nil
+			return gvk.GroupKind(), nil
 		}
 	}
 	if from.KindOf != nil {
 		return from.KindOf(ref.Resource)
 	}
-	return "", Usagef(whatTargetsAre, "%w", &unknownTypeError{ref})
+	return schema.GroupKind{}, Usagef(whatTargetsAre, "%w", &unknownTypeError{ref})
 }
 
 func podGroupKind() schema.GroupVersionKind {

@@ -12,7 +12,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 	resourceapi "k8s.io/api/resource/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/collect"
@@ -121,16 +123,16 @@ func TestResolve(t *testing.T) {
 		want                      explain.Options
 		wantErr                   string
 	}{
-		"the only one":      {"resourceclaims", "", "single", explain.Options{Kind: "ResourceClaim", Namespace: "b", Name: "single"}, ""},
-		"chosen":            {"resourceclaim", "a", "twin", explain.Options{Kind: "ResourceClaim", Namespace: "a", Name: "twin"}, ""},
+		"the only one":      {"resourceclaims", "", "single", explain.Options{Object: api.Ref("ResourceClaim", "b", "single")}, ""},
+		"chosen":            {"resourceclaim", "a", "twin", explain.Options{Object: api.Ref("ResourceClaim", "a", "twin")}, ""},
 		"ambiguous":         {"resourceclaims", "", "twin", explain.Options{}, "namespaces a, b"},
-		"nowhere":           {"pods", "", "x", explain.Options{Kind: "Pod", Namespace: "default", Name: "x"}, ""},
-		"custom resource":   {"trainjobs", "", "t", explain.Options{Kind: "TrainJob", Namespace: "b", Name: "t"}, ""},
-		"with its group":    {"trainjob.kubeflow.org", "", "t", explain.Options{Kind: "TrainJob", Namespace: "b", Name: "t"}, ""},
-		"with its version":  {"trainjobs.v1.kubeflow.org", "", "t", explain.Options{Kind: "TrainJob", Namespace: "b", Name: "t"}, ""},
+		"nowhere":           {"pods", "", "x", explain.Options{Object: api.Ref("Pod", "default", "x")}, ""},
+		"custom resource":   {"trainjobs", "", "t", explain.Options{Object: api.Ref("TrainJob", "b", "t").In("kubeflow.org")}, ""},
+		"with its group":    {"trainjob.kubeflow.org", "", "t", explain.Options{Object: api.Ref("TrainJob", "b", "t").In("kubeflow.org")}, ""},
+		"with its version":  {"trainjobs.v1.kubeflow.org", "", "t", explain.Options{Object: api.Ref("TrainJob", "b", "t").In("kubeflow.org")}, ""},
 		"of another group":  {"trainjobs.example.com", "", "t", explain.Options{}, "no type \"trainjobs.example.com\""},
 		"no such type":      {"frobs", "", "x", explain.Options{}, "no type \"frobs\""},
-		"built in, missing": {"statefulsets", "b", "x", explain.Options{Kind: "StatefulSet", Namespace: "b", Name: "x"}, ""},
+		"built in, missing": {"statefulsets", "b", "x", explain.Options{Object: api.Ref("StatefulSet", "b", "x")}, ""},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -152,17 +154,17 @@ func TestResolve(t *testing.T) {
 }
 
 func TestResolveAsksCluster(t *testing.T) {
-	from := &Source{Namespace: "ml", KindOf: func(resource string) (string, error) {
+	from := &Source{Namespace: "ml", KindOf: func(resource string) (schema.GroupKind, error) {
 		if resource != "tj" {
 			t.Errorf("asked for %q", resource)
 		}
-		return "TrainJob", nil
+		return schema.GroupKind{Group: "kubeflow.org", Kind: "TrainJob"}, nil
 	}}
 	got, err := ResolveTarget(from, &snapshot.Snapshot{}, snapshot.ObjectRef{Resource: "tj", Name: "x"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if want := (explain.Options{Kind: "TrainJob", Namespace: "ml", Name: "x"}); got != want {
+	if want := (explain.Options{Object: api.Ref("TrainJob", "ml", "x").In("kubeflow.org")}); got != want {
 		t.Errorf("got %v, want %v", got, want)
 	}
 }

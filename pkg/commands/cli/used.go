@@ -13,7 +13,7 @@ import (
 // ParseUsed parses arguments that name devices and nodes: device/POOL/DEVICE, node/NAME, or
 // TYPE NAME …. It is empty if there are none, and fails if there are other arguments as
 // well.
-func ParseUsed(args []string) ([]api.Target, error) {
+func ParseUsed(args []string) ([]api.ObjectRef, error) {
 	const forms = "Write device/POOL/DEVICE or node/NAME, for example device/gpu-02/gpu-3."
 	if len(args) > 1 && usedKind(args[0]) != "" {
 		rest := make([]string, 0, len(args)-1)
@@ -25,7 +25,7 @@ func ParseUsed(args []string) ([]api.Target, error) {
 		}
 		args = rest
 	}
-	var targets []api.Target
+	var targets []api.ObjectRef
 	for _, arg := range args {
 		resource, name, slashed := strings.Cut(arg, "/")
 		kind := usedKind(resource)
@@ -38,7 +38,7 @@ func ParseUsed(args []string) ([]api.Target, error) {
 		if kind == api.KindNode && strings.Contains(name, "/") {
 			return nil, Usagef(forms, "parse target %q: not of the form node/NAME", arg)
 		}
-		targets = append(targets, api.Target{Kind: kind, Name: name})
+		targets = append(targets, api.Ref(kind, "", name))
 	}
 	if len(targets) > 0 && len(targets) < len(args) {
 		return nil, Usagef("Ask about them one after the other.", "devices and nodes cannot be mixed with other targets: their answers are of another kind")

@@ -132,7 +132,7 @@ func (f *claimsFlags) items(ctx context.Context, from *listed) ([]*api.Claim, er
 		if !f.pending || c.State != api.ClaimStatePending || !f.allNamespaces && from.Namespace != "" && c.Namespace != from.Namespace {
 			continue
 		}
-		answer, err := explain.ExplainWith(ctx, from.cluster, explain.Options{Kind: api.KindClaim, Namespace: c.Namespace, Name: c.Name})
+		answer, err := explain.ExplainWith(ctx, from.cluster, explain.Options{Object: api.Ref(api.KindClaim, c.Namespace, c.Name)})
 		if err != nil {
 			return nil, err
 		}

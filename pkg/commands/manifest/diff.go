@@ -19,6 +19,7 @@ import (
 	"github.com/rogpeppe/go-internal/diff"
 	"go.yaml.in/yaml/v3"
 	jsonpatch "gopkg.in/evanphx/json-patch.v4"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 )
@@ -180,7 +181,7 @@ func pointerWords(path string) []string {
 
 // find looks up the document of an object, and the path to it if it is an item
 // of a List there.
-func (t *fileTexts) find(documents []*yaml.Node, object string) (at int, prefix, version string) {
+func (t *fileTexts) find(documents []*yaml.Node, object api.ObjectRef) (at int, prefix, version string) {
 	type item struct {
 		APIVersion string `yaml:"apiVersion"`
 		Kind       string `yaml:"kind"`
@@ -196,7 +197,8 @@ func (t *fileTexts) find(documents []*yaml.Node, object string) (at int, prefix,
 			// As [load.Manifests] names it.
 			name = i.Metadata.GenerateName + "xxxxx"
 		}
-		return object == i.Kind+"/"+cmp.Or(i.Metadata.Namespace, t.namespace)+"/"+name || object == i.Kind+"/"+name
+		inNamespace := object.Namespace == "" || object.Namespace == cmp.Or(i.Metadata.Namespace, t.namespace)
+		return inNamespace && object.Name == name && object.Kind == i.Kind && object.APIGroup == schema.FromAPIVersionAndKind(i.APIVersion, i.Kind).Group
 	}
 	for n, document := range documents {
 		var found struct {

@@ -64,9 +64,11 @@ const claimJSON = `{
 
 func TestDiff(t *testing.T) {
 	claim := func(op, path string, value any) api.Edit {
-		return anEdit(t, "ResourceClaim/ml/train", op, path, value)
+		return anEdit(t, api.Ref(api.KindClaim, "ml", "train"), op, path, value)
 	}
-	pod := func(op, path string, value any) api.Edit { return anEdit(t, "Pod/ml/p", op, path, value) }
+	pod := func(op, path string, value any) api.Edit {
+		return anEdit(t, api.Ref(api.KindPod, "ml", "p"), op, path, value)
+	}
 	toleration := map[string]string{"key": "xid", "operator": "Exists"}
 	exactly := "/spec/devices/requests/0/exactly"
 	tests := map[string]struct {
@@ -169,7 +171,7 @@ func TestDiff(t *testing.T) {
 	}
 }
 
-func anEdit(t *testing.T, object, op, path string, value any) api.Edit {
+func anEdit(t *testing.T, object api.ObjectRef, op, path string, value any) api.Edit {
 	t.Helper()
 	edit := api.Edit{Object: object, Op: op, Path: path}
 	if value != nil {
@@ -189,12 +191,12 @@ func TestEditsOfRandomTexts(t *testing.T) {
 	made := 0
 	for seed := range cases {
 		random := rand.New(rand.NewPCG(uint64(seed), 9))
-		text := "kind: ResourceClaim\nmetadata:\n  name: train\n" + randomYAML(random, "spec", 0, 3)
+		text := "apiVersion: resource.k8s.io/v1\nkind: ResourceClaim\nmetadata:\n  name: train\n" + randomYAML(random, "spec", 0, 3)
 		path := "/spec"
 		for range 1 + random.IntN(3) {
 			path += fmt.Sprintf("/%c", 'a'+random.IntN(3))
 		}
-		edit := anEdit(t, "ResourceClaim/ml/train", []string{"add", "remove", "replace"}[random.IntN(3)], path, []any{4, "x: y", `it's "so"`, []any{map[string]any{"k": "v", "l": 1}}}[random.IntN(4)])
+		edit := anEdit(t, api.Ref(api.KindClaim, "ml", "train"), []string{"add", "remove", "replace"}[random.IntN(3)], path, []any{4, "x: y", `it's "so"`, []any{map[string]any{"k": "v", "l": 1}}}[random.IntN(4)])
 		if edit.Op == "remove" {
 			edit.Value = nil
 		}

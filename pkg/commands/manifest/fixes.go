@@ -20,7 +20,6 @@ import (
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/kinds"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/load"
-	"github.com/kubectl-dra/kubectl-dra/pkg/whatif"
 )
 
 // Fixes makes the changes that findings name in the documents of files, in memory until
@@ -296,7 +295,7 @@ func separates(text []byte) bool {
 
 // itemAt returns the path to the object at a line of a document, of which it may be an
 // item.
-func itemAt(root *yaml.Node, line int, object string) (prefix string, err error) {
+func itemAt(root *yaml.Node, line int, object api.ObjectRef) (prefix string, err error) {
 	for node := root; ; {
 		if kind := scalarIn(node, "kind"); !strings.HasSuffix(kind, "List") {
 			return prefix, nil
@@ -312,7 +311,7 @@ func itemAt(root *yaml.Node, line int, object string) (prefix string, err error)
 		}
 		node = items[item]
 		prefix += "/items/" + strconv.Itoa(item)
-		if _, _, name := whatif.ParseObject(object); nameIn(node) != name {
+		if nameIn(node) != object.Name {
 			// Several items may stand in one line.
 			return "", errNotEditable
 		}

@@ -96,7 +96,7 @@ func TestReshape(t *testing.T) {
 				text, want := strings.ReplaceAll(test.text, "\n", lineEnd), strings.ReplaceAll(test.want, "\n", lineEnd)
 				path := writeFile(t, t.TempDir(), "m.yaml", text)
 				fixes := fixesOf(t, path)
-				if made := fixes.Make([]api.Finding{findingAt(path, 1, anEdit(t, "X/x", "replace", "/a/0", test.value))}); len(made) != 1 {
+				if made := fixes.Make([]api.Finding{findingAt(path, 1, anEdit(t, api.Ref("X", "", "x"), "replace", "/a/0", test.value))}); len(made) != 1 {
 					t.Fatal("not made")
 				}
 				if got := readText(t, path); got != text {
@@ -124,20 +124,20 @@ func TestFixesOfManyDocuments(t *testing.T) {
 		line                int
 		object, path, value string
 	}{
-		{5, "X/a", "/v", "2"},
-		{7, "X/a", "/v", "3"},
-		{8, "X/a", "/m/x", "on"},
-		{12, "X/b", "/v", "4"},
-		{15, "X/c", "/v", "5"},
-		{12, "X/b", "/v", "7"}, // after the other one
-		{4, "X/other", "/v", "6"},
-		{12, "X/b", "/metadata", "8"},
-		{16, "X/d", "/v", "9"},
-		{18, "X/x", "/a/v", "9"},
-		{18, "X/x", "/b/v", "9"},
-		{30, "X/x", "/c", "9"},
+		{5, "a", "/v", "2"},
+		{7, "a", "/v", "3"},
+		{8, "a", "/m/x", "on"},
+		{12, "b", "/v", "4"},
+		{15, "c", "/v", "5"},
+		{12, "b", "/v", "7"}, // after the other one
+		{4, "other", "/v", "6"},
+		{12, "b", "/metadata", "8"},
+		{16, "d", "/v", "9"},
+		{18, "x", "/a/v", "9"},
+		{18, "x", "/b/v", "9"},
+		{30, "x", "/c", "9"},
 	} {
-		findings = append(findings, findingAt(path, f.line, anEdit(t, f.object, "replace", f.path, f.value)))
+		findings = append(findings, findingAt(path, f.line, anEdit(t, api.Ref("X", "", f.object), "replace", f.path, f.value)))
 	}
 	fixes := fixesOf(t, path)
 	fixes.Check(findings)
@@ -188,7 +188,7 @@ func TestRewrite(t *testing.T) {
 		fixes := fixesOf(t, named...)
 		var findings []api.Finding
 		for _, text := range fixes.Texts() {
-			findings = append(findings, findingAt(text.File, 1, anEdit(t, "X/x", "replace", "/v", 2)))
+			findings = append(findings, findingAt(text.File, 1, anEdit(t, api.Ref("X", "", "x"), "replace", "/v", 2)))
 		}
 		made := fixes.Make(findings)
 		if _, err := fixes.Write(); err != nil {
@@ -217,7 +217,7 @@ func TestRewrite(t *testing.T) {
 	}
 
 	fixes := fixesOf(t, path)
-	fixes.Make([]api.Finding{findingAt(path, 1, anEdit(t, "X/x", "replace", "/v", 3))})
+	fixes.Make([]api.Finding{findingAt(path, 1, anEdit(t, api.Ref("X", "", "x"), "replace", "/v", 3))})
 	writeFile(t, dir, "m.yaml", "v: 5\n")
 	if _, err := fixes.Write(); err == nil || readText(t, path) != "v: 5\n" {
 		t.Errorf("a change of somebody else is lost: %v", err)
@@ -248,7 +248,7 @@ func TestFixesOfRandomTexts(t *testing.T) {
 				value := "1"
 				if random.IntN(2) == 0 {
 					value = fmt.Sprint(random.IntN(100))
-					findings = append(findings, findingAt(path, line, api.Edit{Object: "X/" + name, Op: "replace", Path: p, Value: []byte(value)}))
+					findings = append(findings, findingAt(path, line, api.Edit{Object: api.Ref("X", "", name), Op: "replace", Path: p, Value: []byte(value)}))
 				}
 				before, after = append(before, "1"), append(after, value)
 			}

@@ -98,36 +98,31 @@ func place[T metav1.Object](list *[]T, namespace string, copyOf func(T) T) {
 // then the claims and templates that none of them uses. skipped has the others, as "Pod
 // web". uses reports whether a pod uses devices.
 func (m *Manifests) Targets(uses func(*corev1.Pod) bool) (targets []explain.Options, skipped []string, err error) {
-	objects, used := m.Objects, map[string]bool{}
-	add := func(kind string, pod *corev1.Pod) {
-		target := explain.Options{Kind: kind, Namespace: pod.Namespace, Name: pod.Name}
+	objects, used := m.Objects, map[api.ObjectRef]bool{}
+	add := func(target api.ObjectRef, pod *corev1.Pod) {
 		if !uses(pod) {
-			skipped = append(skipped, fmt.Sprintf("%s %s (uses no devices)", kind, pod.Name))
+			skipped = append(skipped, fmt.Sprintf("%s %s (uses no devices)", target.Kind, target.Name))
 			return
 		}
-		targets = append(targets, target)
+		targets = append(targets, explain.Options{Object: target})
 		for _, c := range pod.Spec.ResourceClaims {
 			if c.ResourceClaimName != nil {
-				used[api.KindClaim+"/"+target.Namespace+"/"+*c.ResourceClaimName] = true
+				used[api.Ref(api.KindClaim, target.Namespace, *c.ResourceClaimName)] = true
 			}
 			if c.ResourceClaimTemplateName != nil {
-				used[api.KindTemplate+"/"+target.Namespace+"/"+*c.ResourceClaimTemplateName] = true
+				used[api.Ref(api.KindTemplate, target.Namespace, *c.ResourceClaimTemplateName)] = true
 			}
 		}
 	}
 	for _, pod := range objects.Pods {
-		add(api.KindPod, pod)
+		add(api.RefTo(api.KindPod, pod), pod)
 	}
 	for _, workload := range objects.Workloads {
-		add(workload.Kind, &corev1.Pod{
-			ObjectMeta: metav1.ObjectMeta{Namespace: workload.Namespace, Name: workload.Name},
-			Spec:       workload.Template.Spec,
-		})
+		add(workload.Ref(), &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: workload.Namespace, Name: workload.Name}, Spec: workload.Template.Spec})
 	}
 	for _, c := range cli.Candidates(objects) {
-		key := fmt.Sprintf("%s/%s/%s", c.Kind.Kind, c.Object.GetNamespace(), c.Object.GetName())
-		if (c.Kind.Kind == api.KindClaim || c.Kind.Kind == api.KindTemplate) && !used[key] {
-			targets = append(targets, explain.Options{Kind: c.Kind.Kind, Namespace: c.Object.GetNamespace(), Name: c.Object.GetName()})
+		if (c.Kind.Kind == api.KindClaim || c.Kind.Kind == api.KindTemplate) && !used[c.Ref()] {
+			targets = append(targets, explain.Options{Object: c.Ref()})
 		}
 	}
 	skipped = append(skipped, objects.SkippedNames...)
@@ -142,17 +137,11 @@ func (m *Manifests) Targets(uses func(*corev1.Pod) bool) (targets []explain.Opti
 		"find a target in the files: %s", there)
 }
 
-// has reports whether manifests have an object, "Kind/namespace/name" or
-// "Kind/name".
-func (m *Manifests) has(object string) bool {
+// has reports whether manifests have an object.
+func (m *Manifests) has(object api.ObjectRef) bool {
 	objects := m.Objects
-	is := func(kind string, o metav1.Object) bool {
-		if o.GetNamespace() == "" {
-			return object == kind+"/"+o.GetName()
-		}
-		return object == kind+"/"+o.GetNamespace()+"/"+o.GetName()
-	}
-	return slices.ContainsFunc(cli.Candidates(objects), func(c cli.Candidate) bool { return is(c.Kind.Kind, c.Object) }) ||
+	is := func(kind string, o metav1.Object) bool { return object == api.RefTo(kind, o) }
+	return slices.ContainsFunc(cli.Candidates(objects), func(c cli.Candidate) bool { return object == c.Ref() }) ||
 		slices.ContainsFunc(objects.Classes, func(c *resourceapi.DeviceClass) bool { return is("DeviceClass", c) }) ||
 		slices.ContainsFunc(objects.Slices, func(s *resourceapi.ResourceSlice) bool { return is("ResourceSlice", s) }) ||
 		slices.ContainsFunc(objects.TaintRules, func(r *resourceapi.DeviceTaintRule) bool { return is("DeviceTaintRule", r) }) ||

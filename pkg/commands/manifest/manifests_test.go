@@ -62,7 +62,7 @@ func TestTargets(t *testing.T) {
 			}
 			var got []string
 			for _, target := range targets {
-				got = append(got, target.Kind+" "+target.Namespace+"/"+target.Name)
+				got = append(got, target.Object.Kind+" "+target.Object.Namespace+"/"+target.Object.Name)
 			}
 			if diff := cmp.Diff(test.want, got); diff != "" {
 				t.Errorf("targets differ (-want +got):\n%s", diff)

@@ -281,7 +281,7 @@ func conformReport(c *driver.Conformance) *render.Report {
 	found := &render.Report{Verb: "node-probe conform", Source: "driver " + c.Driver, FailOn: api.SeverityError}
 	for _, r := range c.Results {
 		found.Rules = append(found.Rules, render.Rule{Code: r.Name, Title: r.Source, Severity: api.SeverityError})
-		finding := api.Finding{Code: r.Name, Message: r.Message, Objects: []string{"driver/" + c.Driver}}
+		finding := api.Finding{Code: r.Name, Message: r.Message, Objects: []api.ObjectRef{api.Ref("Driver", "", c.Driver)}}
 		switch r.State {
 		case node.OK:
 			continue

@@ -273,7 +273,11 @@ func (o *options) finish(ctx context.Context, report *api.TestReport) error {
 		return err
 	}
 	if len(report.Left) > 0 {
-		note := fmt.Sprintf("%s of the test is being deleted, and still there; namespace %s goes with it", english.JoinAnd(report.Left), report.Namespace)
+		var left []string
+		for _, object := range report.Left {
+			left = append(left, object.String())
+		}
+		note := fmt.Sprintf("%s of the test is being deleted, and still there; namespace %s goes with it", english.JoinAnd(left), report.Namespace)
 		if err := cli.PrintNotes(o.streams, note); err != nil {
 			return err
 		}

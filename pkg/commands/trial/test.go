@@ -40,7 +40,7 @@ type test struct {
 	changed chan struct{}
 	// probed are the nodes looked at, by case.
 	probed map[string]bool
-	left   []string
+	left   []api.ObjectRef
 }
 
 func newTest(o *options, clients collect.Clients, watcher *collect.Watcher, plan *trial.Plan) *test {
@@ -219,7 +219,7 @@ func (t *test) end(ctx context.Context, p *trial.Planned, record *trial.Record, 
 		limit, waiting = min(limit, endLimit), context.WithoutCancel(ctx)
 	}
 	if err := deletePod(ctx, t.clients, p.Pod.Namespace, p.Pod.Name); err != nil {
-		t.leave("Pod/" + p.Pod.Namespace + "/" + p.Pod.Name)
+		t.leave(api.RefTo(api.KindPod, p.Pod))
 		return
 	}
 	gone := func(r *trial.Record) bool { return r.Reached(api.TrialCleaned) }
@@ -235,7 +235,7 @@ func (t *test) end(ctx context.Context, p *trial.Planned, record *trial.Record, 
 		pod := record.Deleting()
 		t.mu.Unlock()
 		if pod != nil {
-			t.leave("Pod/" + p.Pod.Namespace + "/" + p.Pod.Name)
+			t.leave(api.RefTo(api.KindPod, p.Pod))
 		} else {
 			t.leave(claimOf(record))
 		}
@@ -253,15 +253,15 @@ func (t *test) end(ctx context.Context, p *trial.Planned, record *trial.Record, 
 	}
 }
 
-func claimOf(record *trial.Record) string {
+func claimOf(record *trial.Record) api.ObjectRef {
 	if record.Claim == nil {
-		return "ResourceClaim of pod " + record.Name
+		return api.Ref(api.KindClaim, record.Pod.Namespace, "")
 	}
-	return "ResourceClaim/" + record.Claim.Namespace + "/" + record.Claim.Name
+	return api.RefTo(api.KindClaim, record.Claim)
 }
 
 // leave records an object that could not be deleted.
-func (t *test) leave(object string) {
+func (t *test) leave(object api.ObjectRef) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.left = append(t.left, object)
@@ -281,7 +281,7 @@ func (t *test) explain(ctx context.Context, pod *corev1.Pod) *api.Explanation {
 	if err != nil {
 		return nil
 	}
-	e, err := explain.Explain(ctx, snap, explain.Options{Kind: api.KindPod, Namespace: pod.Namespace, Name: pod.Name})
+	e, err := explain.Explain(ctx, snap, explain.Options{Object: api.RefTo(api.KindPod, pod)})
 	if err != nil {
 		return nil
 	}

@@ -20,7 +20,7 @@ func otherQuestions() []string {
 }
 
 // explainUse explains devices and nodes: who uses them, or why nobody does.
-func (f *flags) explainUse(cmd *cobra.Command, targets []api.Target, streams genericiooptions.IOStreams) error {
+func (f *flags) explainUse(cmd *cobra.Command, targets []api.ObjectRef, streams genericiooptions.IOStreams) error {
 	for _, name := range otherQuestions() {
 		if cmd.Flags().Changed(name) {
 			return cli.Usagef(cli.HelpHint(cmd), "--%s does not go with devices and nodes as targets", name)

@@ -42,12 +42,12 @@ func (w waitingPods) in(c *cluster.Cluster, namespace string) []explain.Options 
 	for _, pod := range c.Snapshot.Pods {
 		asked := (namespace == "" || pod.Namespace == namespace) && w.selector.Matches(labels.Set(pod.Labels))
 		if asked && (blocked[types.NamespacedName{Namespace: pod.Namespace, Name: pod.Name}] || snapshot.Waits(pod) && c.WantsDevices(pod)) {
-			targets = append(targets, explain.Options{Kind: api.KindPod, Namespace: pod.Namespace, Name: pod.Name})
+			targets = append(targets, explain.Options{Object: api.RefTo(api.KindPod, pod)})
 		}
 	}
 	for _, r := range explain.RefusedWorkloads(c) {
 		if o := r.Workload; (namespace == "" || o.Namespace == namespace) && w.selector.Matches(labels.Set(o.Template.Labels)) {
-			targets = append(targets, explain.Options{Kind: o.Kind, Namespace: o.Namespace, Name: o.Name})
+			targets = append(targets, explain.Options{Object: api.Ref(o.Kind, o.Namespace, o.Name)})
 		}
 	}
 	return targets

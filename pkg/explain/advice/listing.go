@@ -18,7 +18,6 @@ import (
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
-	"github.com/kubectl-dra/kubectl-dra/pkg/whatif"
 )
 
 // listing lists the facts of one node.
@@ -187,7 +186,7 @@ func (l *listing) extendedFact(at requestPlace) {
 	l.facts = append(l.facts, fact{
 		kind: factCount, at: at,
 		text:     fmt.Sprintf("container %s requests %d of %s", place.Container.Name, count, place.Resource),
-		evidence: api.Evidence{Object: whatif.Object(api.KindPod, l.whole.Pod.Namespace, l.whole.Pod.Name), Path: place.Path, Found: strconv.FormatInt(count, 10)},
+		evidence: api.Evidence{Object: api.Ref(api.KindPod, l.whole.Pod.Namespace, l.whole.Pod.Name), Path: place.Path, Found: strconv.FormatInt(count, 10)},
 	})
 }
 
@@ -223,7 +222,7 @@ func (l *listing) restrictionFacts() {
 // feature gates without which slices and devices cannot be used.
 func (l *listing) poolFacts() {
 	var gates []string
-	gate := func(name, holder, path, what string) {
+	gate := func(name string, holder api.ObjectRef, path, what string) {
 		if name == "" || slices.Contains(gates, name) || l.whole.Cluster.Gates.Enabled(name) {
 			return
 		}
@@ -237,7 +236,7 @@ func (l *listing) poolFacts() {
 	for i := range pools {
 		for j := range pools[i].Ignored {
 			ignored := &pools[i].Ignored[j]
-			gate(ignored.Gate, whatif.Object("ResourceSlice", "", ignored.Slice.Name), "", "slice "+ignored.Slice.Name)
+			gate(ignored.Gate, api.Ref("ResourceSlice", "", ignored.Slice.Name), "", "slice "+ignored.Slice.Name)
 		}
 		for j := range pools[i].Devices {
 			d := &pools[i].Devices[j]
@@ -313,7 +312,7 @@ func (l *listing) holderFacts() {
 		l.facts = append(l.facts, fact{
 			kind: factHolder, holder: h.claim,
 			text:     fmt.Sprintf("%s allocated to claim %s/%s", areText(h.devices), h.claim.Namespace, h.claim.Name),
-			evidence: api.Evidence{Object: whatif.ClaimObject(h.claim), Path: "status.allocation.devices.results"},
+			evidence: api.Evidence{Object: api.RefTo(api.KindClaim, h.claim), Path: "status.allocation.devices.results"},
 		})
 	}
 }
@@ -381,7 +380,7 @@ func (l *listing) classFacts() {
 					kind: factClass, class: class, selector: k, conjunct: c,
 					text: fmt.Sprintf("class %s has only devices with %s", class.Name, &compiled.Conjuncts[c]),
 					evidence: api.Evidence{
-						Object: whatif.Object("DeviceClass", "", class.Name), Path: fmt.Sprintf("spec.selectors[%d].cel.expression", k),
+						Object: api.Ref("DeviceClass", "", class.Name), Path: fmt.Sprintf("spec.selectors[%d].cel.expression", k),
 						Found: compiled.Conjuncts[c].Expression,
 					},
 				})

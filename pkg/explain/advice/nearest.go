@@ -252,7 +252,7 @@ func estimateRequest(ctx context.Context, q *funnel.Question, f *funnel.Funnel, 
 			case why == nil:
 				r.available++
 			case why.MayPass():
-				causes[why.Fact.Object]++
+				causes[why.Fact.Object.String()]++
 			}
 		})
 	}

@@ -182,7 +182,7 @@ func TestOutlookIsOfPodsThatWait(t *testing.T) {
 
 func ask(t *testing.T, snap *snapshot.Snapshot) *api.Explanation {
 	t.Helper()
-	e, err := explain.Explain(t.Context(), snap, explain.Options{Kind: api.KindPod, Namespace: tc.Namespace, Name: "asks"})
+	e, err := explain.Explain(t.Context(), snap, explain.Options{Object: api.Ref(api.KindPod, tc.Namespace, "asks")})
 	if err != nil {
 		t.Fatal(err)
 	}

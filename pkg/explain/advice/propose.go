@@ -169,7 +169,7 @@ func (p *proposals) changed(c change) (*funnel.Question, error) {
 	w := verdict.WhatIf{Features: c.gate != "", Claims: map[int][]api.Edit{}}
 	for _, e := range c.claims {
 		at := p.Claims[e.claim].Index
-		w.Claims[at] = append(w.Claims[at], whatif.NewEdit("", e.op, e.path, e.value))
+		w.Claims[at] = append(w.Claims[at], whatif.NewEdit(api.ObjectRef{}, e.op, e.path, e.value))
 	}
 	if len(c.objects) > 0 || c.gate != "" {
 		of, gates := p.Cluster.Snapshot, []string(nil)
@@ -199,8 +199,8 @@ func (p *proposals) local(c change) bool {
 		return false
 	}
 	for _, e := range c.objects {
-		kind, namespace, name := whatif.ParseObject(e.Object)
-		switch kind {
+		namespace, name := e.Object.Namespace, e.Object.Name
+		switch e.Object.Kind {
 		case api.KindNode:
 			if name != p.scenario.node.Name {
 				return false
@@ -213,7 +213,7 @@ func (p *proposals) local(c change) bool {
 			continue
 		}
 		claim := p.Cluster.Snapshot.Claim(namespace, name)
-		if kind != api.KindClaim || e.Path != "/status/allocation" || claim == nil {
+		if e.Object.Kind != api.KindClaim || e.Path != "/status/allocation" || claim == nil {
 			return false
 		}
 		for i := range claim.Status.Allocation.Devices.Results {
@@ -239,19 +239,24 @@ func (p *proposals) local(c change) bool {
 func (p *proposals) editsOf(c change) []api.Edit {
 	var edits []api.Edit
 	// editedFor has the first claim for which a template is edited: it is edited once.
-	editedFor := map[string]int{}
+	type field struct {
+		object api.ObjectRef
+		path   string
+	}
+	editedFor := map[field]int{}
 	for _, e := range c.claims {
 		claim, template := p.Claims[e.claim].Claim, p.PodClaims[p.Claims[e.claim].Index].Template
 		fromTemplate := template != "" && p.Cluster.Snapshot.Template(claim.Namespace, template) != nil
 		if fromTemplate {
-			edit := whatif.NewEdit(whatif.Object(api.KindTemplate, claim.Namespace, template), e.op, "/spec/spec"+e.path, e.value)
-			if first, edited := editedFor[edit.Object+edit.Path]; !edited || first == e.claim {
-				editedFor[edit.Object+edit.Path] = e.claim
+			edit := whatif.NewEdit(api.Ref(api.KindTemplate, claim.Namespace, template), e.op, "/spec/spec"+e.path, e.value)
+			at := field{edit.Object, edit.Path}
+			if first, edited := editedFor[at]; !edited || first == e.claim {
+				editedFor[at] = e.claim
 				edits = append(edits, edit)
 			}
 		}
 		if !fromTemplate || p.Cluster.Snapshot.Claim(claim.Namespace, claim.Name) != nil {
-			edit := whatif.NewEdit(whatif.ClaimObject(claim), e.op, "/spec"+e.path, e.value)
+			edit := whatif.NewEdit(api.RefTo(api.KindClaim, claim), e.op, "/spec"+e.path, e.value)
 			edit.Generated = fromTemplate
 			edits = append(edits, edit)
 		}

@@ -88,7 +88,7 @@ func (r *remedies) best() (shown []api.Remedy, more int) {
 		r.found = append(r.found[:i+1], slices.DeleteFunc(slices.Clone(r.found[i+1:]), func(later remedy) bool { return later.lessOf != "" && later.lessOf == r.found[i].lessOf })...)
 	}
 	room := maxRemedies
-	if r.Target.Options.AllRemedies {
+	if r.Target.AllRemedies {
 		room = len(r.found)
 	}
 	kept := make([]bool, len(r.found))
@@ -101,7 +101,7 @@ func (r *remedies) best() (shown []api.Remedy, more int) {
 		}
 	}
 	few := func(i int) bool {
-		return r.Target.Options.AllRemedies || max(r.found[i].changes, 1) == max(r.found[0].changes, 1)
+		return r.Target.AllRemedies || max(r.found[i].changes, 1) == max(r.found[0].changes, 1)
 	}
 	for i := range r.found {
 		if few(i) && shownBy[r.found[i].Actor] == 0 {
@@ -109,7 +109,7 @@ func (r *remedies) best() (shown []api.Remedy, more int) {
 		}
 	}
 	for i := range r.found {
-		if few(i) && (r.Target.Options.AllRemedies || r.found[i].Actor != api.ActorNobody || shownBy[api.ActorNobody] < maxWaits) {
+		if few(i) && (r.Target.AllRemedies || r.found[i].Actor != api.ActorNobody || shownBy[api.ActorNobody] < maxWaits) {
 			keep(i)
 		}
 	}

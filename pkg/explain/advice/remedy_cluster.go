@@ -65,7 +65,7 @@ func (r *remedies) guarded(ctx context.Context) error {
 			seen[class.Name] = true
 			for k, selector := range class.Spec.Selectors {
 				if guarded, ok := r.guard(ctx, selector); ok {
-					name := whatif.Object("DeviceClass", "", class.Name)
+					name := api.Ref("DeviceClass", "", class.Name)
 					if _, err := r.propose(ctx, change{
 						actor: api.ActorAdmin, text: fmt.Sprintf("let the selector of class %s be false where it fails now: %s", class.Name, guarded),
 						objects: []api.Edit{whatif.NewEdit(name, "replace", fmt.Sprintf("/spec/selectors/%d/cel/expression", k), guarded)},
@@ -108,7 +108,7 @@ func (r *remedies) adminAccess(ctx context.Context) error {
 	if n == nil {
 		return nil
 	}
-	label := whatif.NewEdit(whatif.Object("Namespace", "", namespace), "add", "/metadata/labels/"+whatif.PointerToken(resourceapi.DRAAdminNamespaceLabelKey), "true")
+	label := whatif.NewEdit(api.Ref("Namespace", "", namespace), "add", "/metadata/labels/"+whatif.PointerToken(resourceapi.DRAAdminNamespaceLabelKey), "true")
 	if len(n.Labels) == 0 {
 		label = whatif.NewEdit(label.Object, "add", "/metadata/labels", map[string]string{resourceapi.DRAAdminNamespaceLabelKey: "true"})
 	}

@@ -73,7 +73,7 @@ func (c *Case) withoutRule(f *fact) (change, bool) {
 	}
 	return change{
 		actor: api.ActorAdmin, text: fmt.Sprintf("delete DeviceTaintRule %s if it is no longer needed", rule.Name),
-		objects: []api.Edit{whatif.NewEdit(whatif.Object("DeviceTaintRule", "", rule.Name), "remove", "", nil)},
+		objects: []api.Edit{whatif.NewEdit(api.Ref("DeviceTaintRule", "", rule.Name), "remove", "", nil)},
 	}, true
 }
 
@@ -84,7 +84,7 @@ func (c *Case) restrictionMeasures(p *Prospect, f *fact) []measure {
 	if len(p.Nodes) > 1 {
 		name += fmt.Sprintf(" or one of %s", english.Count(len(p.Nodes)-1, "equivalent node"))
 	}
-	nodeObject := whatif.Object(api.KindNode, "", node.Name)
+	nodeObject := api.Ref(api.KindNode, "", node.Name)
 	switch misfit.Filter {
 	case cluster.FilterUnschedulable:
 		m := measure{actor: api.ActorAdmin, text: "uncordon node " + name, objects: []api.Edit{whatif.NewEdit(nodeObject, "replace", "/spec/unschedulable", false)}}
@@ -140,7 +140,7 @@ func (c *Case) nodeTaintMeasures(node *corev1.Node, name string, misfit *cluster
 		var edits []api.Edit
 		for i := range node.Spec.Taints {
 			if such(&node.Spec.Taints[i]) {
-				edits = append(edits, whatif.NewEdit(whatif.Object(api.KindNode, "", node.Name), "remove", fmt.Sprintf("/spec/taints/%d", i), nil))
+				edits = append(edits, whatif.NewEdit(api.Ref(api.KindNode, "", node.Name), "remove", fmt.Sprintf("/spec/taints/%d", i), nil))
 			}
 		}
 		return edits
@@ -252,7 +252,7 @@ func (c *Case) podsLeave(node *corev1.Node, pods []*corev1.Pod) measure {
 	names := make([]string, 0, len(pods))
 	for _, pod := range pods {
 		names = append(names, c.withPriority(pod))
-		m.objects = append(m.objects, whatif.NewEdit(whatif.Object(api.KindPod, pod.Namespace, pod.Name), "remove", "", nil))
+		m.objects = append(m.objects, whatif.NewEdit(api.RefTo(api.KindPod, pod), "remove", "", nil))
 		if metav1.GetControllerOfNoCopy(pod) != nil {
 			m.actor, m.silent = api.ActorNobody, true
 		}
@@ -297,7 +297,7 @@ func (c *Case) release(holders []*fact) measure {
 			name += " (used by pod " + english.Sample(users, 2) + ")"
 		}
 		names = append(names, name)
-		m.objects = append(m.objects, whatif.NewEdit(whatif.ClaimObject(claim), "remove", "/status/allocation", nil))
+		m.objects = append(m.objects, whatif.NewEdit(api.RefTo(api.KindClaim, claim), "remove", "/status/allocation", nil))
 	}
 	m.text = fmt.Sprintf("wait until claim %s is released", names[0])
 	if len(names) > 1 {
@@ -321,7 +321,7 @@ func completed(pool *cluster.Pool) change {
 		c.text += " on node " + *node
 	}
 	for _, slice := range pool.Slices {
-		c.objects = append(c.objects, whatif.NewEdit(whatif.Object("ResourceSlice", "", slice.Name), "replace", "/spec/pool/resourceSliceCount", len(pool.Slices)))
+		c.objects = append(c.objects, whatif.NewEdit(api.Ref("ResourceSlice", "", slice.Name), "replace", "/spec/pool/resourceSliceCount", len(pool.Slices)))
 	}
 	return c
 }
@@ -342,7 +342,7 @@ func (s *Scenario) repaired(f *fact) measure {
 			})
 			if at >= 0 && s.has(slice, d.Name) {
 				names = append(names, d.Name)
-				m.objects = append(m.objects, whatif.NewEdit(whatif.Object("ResourceSlice", "", slice.Name), "remove", fmt.Sprintf("/spec/devices/%d/taints/%d", i, at), nil))
+				m.objects = append(m.objects, whatif.NewEdit(api.Ref("ResourceSlice", "", slice.Name), "remove", fmt.Sprintf("/spec/devices/%d/taints/%d", i, at), nil))
 			}
 		}
 	}

@@ -164,7 +164,7 @@ func (r *remedies) correction(list ...corrected) change {
 		where := "request " + nameIn(claims, c.at)
 		if c.class != nil {
 			all.actor, where = api.ActorAdmin, "class "+c.class.Name
-			all.objects = append(all.objects, whatif.NewEdit(whatif.Object("DeviceClass", "", c.class.Name), "replace", "/spec"+path, c.expression))
+			all.objects = append(all.objects, whatif.NewEdit(api.Ref("DeviceClass", "", c.class.Name), "replace", "/spec"+path, c.expression))
 		} else {
 			all.claims = append(all.claims, claimEdit{c.at.claim, "replace", c.at.pointer() + path, c.expression})
 		}

@@ -65,7 +65,7 @@ func (r *remedies) environment(ctx context.Context, p *Prospect) error {
 		}
 		// From the end of a list, so that the places of the others stay right.
 		slices.SortStableFunc(c.objects, func(a, b api.Edit) int {
-			return cmp.Or(cmp.Compare(a.Object, b.Object), english.CompareNames(b.Path, a.Path))
+			return cmp.Or(cmp.Compare(a.Object.String(), b.Object.String()), english.CompareNames(b.Path, a.Path))
 		})
 		c.text = strings.Join(texts, "; and ")
 		if _, err := r.propose(ctx, c); err != nil {

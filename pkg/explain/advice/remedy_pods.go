@@ -13,7 +13,6 @@ import (
 
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
-	"github.com/kubectl-dra/kubectl-dra/pkg/lifecycle"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 	"github.com/kubectl-dra/kubectl-dra/pkg/whatif"
 )
@@ -24,17 +23,16 @@ const maxRemedyPods = 100
 // podsUsing lists the pods that use what the edits change, a template of claims or
 // the pod template of a workload, and says which of them get the change.
 func (c *Case) podsUsing(edits []api.Edit) []api.RemedyPod {
-	templates, makers := map[string]bool{}, map[string]bool{}
+	templates, makers := map[string]bool{}, map[api.ObjectRef]bool{}
 	namespace := ""
 	for _, e := range edits {
-		kind, in, name := whatif.ParseObject(e.Object)
 		switch {
 		case whatif.Scales(e):
-		case kind == api.KindTemplate:
-			templates[name], namespace = true, in
-		case strings.HasPrefix(e.Path, "/spec") && in != "" && !slices.Contains([]string{api.KindClaim, api.KindPod}, kind),
+		case e.Object.Kind == api.KindTemplate:
+			templates[e.Object.Name], namespace = true, e.Object.Namespace
+		case strings.HasPrefix(e.Path, "/spec") && e.Object.Namespace != "" && !slices.Contains([]string{api.KindClaim, api.KindPod}, e.Object.Kind),
 			strings.HasPrefix(e.Path, "/template"):
-			makers[e.Object], namespace = true, in
+			makers[e.Object], namespace = true, e.Object.Namespace
 		}
 	}
 	if len(templates)+len(makers) == 0 {
@@ -46,11 +44,11 @@ func (c *Case) podsUsing(edits []api.Edit) []api.RemedyPod {
 			continue
 		}
 		m, made := whatif.WorkloadOf(c.Cluster.Snapshot, pod)
-		changed := made && makers[m.Object()]
+		changed := made && makers[m.ObjectRef]
 		if !changed && !usesTemplate(pod, templates) {
 			continue
 		}
-		p := api.RemedyPod{Namespace: pod.Namespace, Name: pod.Name, Phase: string(pod.Status.Phase), Node: pod.Spec.NodeName, Owner: lifecycle.WorkloadName(pod)}
+		p := api.RemedyPod{Namespace: pod.Namespace, Name: pod.Name, Phase: string(pod.Status.Phase), Node: pod.Spec.NodeName, Owner: whatif.Owner(pod)}
 		p.Changed = changed && m.ReplacesPods() || snapshot.Waits(pod) && c.concerns(pod) && (changed || needsClaim(c.Cluster.Snapshot, pod, templates))
 		list = append(list, p)
 	}
@@ -83,16 +81,16 @@ func (c *Case) write(answer *api.Remedy, silent bool) {
 }
 
 // unknownOwner returns the controller in whose pod template the edits of a pod have to be
-// made, if nobody knows where that is.
-func (c *Case) unknownOwner(edits []api.Edit) *api.RemedyOwner {
+// made, if nobody knows where that is, else an empty reference.
+func (c *Case) unknownOwner(edits []api.Edit) api.ObjectRef {
 	if !slices.ContainsFunc(edits, func(e api.Edit) bool { return e.Generated }) {
-		return nil
+		return api.ObjectRef{}
 	}
 	m, made := c.maker()
 	if !made || m.Editable() {
-		return nil
+		return api.ObjectRef{}
 	}
-	return &api.RemedyOwner{APIVersion: m.APIVersion, Kind: m.Kind, Namespace: m.Namespace, Name: m.Name}
+	return m.ObjectRef
 }
 
 // concerns reports whether a pod belongs to the target: the pod, the other pods of its
@@ -141,14 +139,14 @@ func (c *Case) podEdits(operations []claimEdit) (edits []api.Edit, silent bool) 
 	m, made := c.maker()
 	if made && m.Editable() {
 		for _, o := range operationsOn(m.PodSpec(pod), operations, &pod.Spec) {
-			edits = append(edits, whatif.NewEdit(m.Object(), o.op, m.PodSpecPath()+o.path, o.value))
+			edits = append(edits, whatif.NewEdit(m.ObjectRef, o.op, m.PodSpecPath()+o.path, o.value))
 		}
 		// What is not in the template was put into the pod by somebody else.
 		silent = len(edits) == 0
 	}
 	if c.Cluster.Snapshot.Pod(pod.Namespace, pod.Name) != nil {
 		for _, o := range operations {
-			edit := whatif.NewEdit(whatif.Object(api.KindPod, pod.Namespace, pod.Name), o.op, "/spec"+o.path, o.value)
+			edit := whatif.NewEdit(api.RefTo(api.KindPod, pod), o.op, "/spec"+o.path, o.value)
 			edit.Generated = made
 			edits = append(edits, edit)
 		}
@@ -187,7 +185,7 @@ func operationsOn(to *corev1.PodSpec, operations []claimEdit, from *corev1.PodSp
 			if o.op != "remove" {
 				o = added(document, o)
 			}
-			if changed, ok := whatif.EditDocument(document, whatif.NewEdit("", o.op, o.path, o.value)); ok {
+			if changed, ok := whatif.EditDocument(document, whatif.NewEdit(api.ObjectRef{}, o.op, o.path, o.value)); ok {
 				document = changed
 				list = append(list, o)
 			}

@@ -33,16 +33,16 @@ func (h *finder) configHints(ctx context.Context) {
 		}
 		for _, c := range lifecycle.OpaqueConfigs(h.Cluster.Snapshot, pc) {
 			drivers := h.driversFor(ctx, pc, c.Requests)
-			if len(drivers) == 0 || slices.Contains(drivers, c.Opaque.Driver) || seen[c.Object+c.Path] {
+			if len(drivers) == 0 || slices.Contains(drivers, c.Opaque.Driver) || seen[c.String()] {
 				continue
 			}
-			seen[c.Object+c.Path] = true
+			seen[c.String()] = true
 			devices := "all devices"
 			if pc.Claim.Status.Allocation == nil {
 				devices = "all devices that the claim can get"
 			}
 			h.hint(fmt.Sprintf("the configuration for driver %s (%s of %s %s) is ignored: %s are of driver %s%s",
-				c.Opaque.Driver, c.Path, c.Kind, c.Name, devices, english.JoinOr(drivers), english.DidYouMean(c.Opaque.Driver, drivers)),
+				c.Opaque.Driver, c.Path, c.Object.Kind, c.Object.Name, devices, english.JoinOr(drivers), english.DidYouMean(c.Opaque.Driver, drivers)),
 				api.Evidence{Object: c.Object, Path: c.Path + ".opaque.driver", Found: c.Opaque.Driver, Required: english.JoinOr(drivers)})
 		}
 	}

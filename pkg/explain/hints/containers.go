@@ -8,7 +8,6 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
-	"github.com/kubectl-dra/kubectl-dra/pkg/whatif"
 )
 
 // unusedClaims warns of containers that run without the devices of a claim. Where
@@ -24,7 +23,7 @@ func (h *finder) unusedClaims() {
 		if unused.Request != "" {
 			suggestion, required = english.DidYouMean(unused.Request, unused.Requests), english.JoinOr(unused.Requests)
 		}
-		h.hint(english.Sentence(text+": "+unused.Effect()+suggestion), api.Evidence{Object: whatif.PodObject(pod), Path: unused.Path, Found: unused.Found, Required: required})
+		h.hint(english.Sentence(text+": "+unused.Effect()+suggestion), api.Evidence{Object: api.RefTo(api.KindPod, pod), Path: unused.Path, Found: unused.Found, Required: required})
 		if i == 0 && (h.out.Verdict == api.Fits || h.out.Verdict == api.Allocated) {
 			h.found.Warning = "warning: " + text + suggestion
 		}

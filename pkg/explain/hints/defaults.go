@@ -11,7 +11,6 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/admission"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
-	"github.com/kubectl-dra/kubectl-dra/pkg/whatif"
 )
 
 // defaultRequestHint tells where a request comes from that a node has no room for, and that
@@ -30,7 +29,7 @@ func (h *finder) defaultRequestHint() {
 				if of := kind + list[i].Name; admission.HasDefaultRequest(h.Pod, of, name) {
 					request := list[i].Resources.Requests[name]
 					h.hint(fmt.Sprintf("%s has its request of %s %s from a LimitRange of namespace %s", of, request.String(), name, h.Pod.Namespace),
-						api.Evidence{Object: whatif.PodObject(h.Pod), Path: "metadata.annotations['kubernetes.io/limit-ranger']", Found: h.Pod.Annotations["kubernetes.io/limit-ranger"]})
+						api.Evidence{Object: api.RefTo(api.KindPod, h.Pod), Path: "metadata.annotations['kubernetes.io/limit-ranger']", Found: h.Pod.Annotations["kubernetes.io/limit-ranger"]})
 					return true
 				}
 			}

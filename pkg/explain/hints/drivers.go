@@ -19,7 +19,6 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
 	"github.com/kubectl-dra/kubectl-dra/pkg/lifecycle"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
-	"github.com/kubectl-dra/kubectl-dra/pkg/whatif"
 )
 
 // maxHintedDrivers limits how many drivers hints are given about.
@@ -119,7 +118,7 @@ func (h *finder) publicationHint(p *publication) {
 			others[slice.Spec.Driver] = true
 		}
 		tell(fmt.Sprintf("driver %s publishes nothing: there is no ResourceSlice of it in the cluster%s", p.driver, english.DidYouMean(p.driver, sortedKeys(others))),
-			api.Evidence{Object: "ResourceSlice", Path: "spec.driver", Found: cmp.Or(english.Sample(sortedKeys(others), maxNamed), "none"), Required: p.driver})
+			api.Evidence{Object: api.Ref("ResourceSlice", "", ""), Path: "spec.driver", Found: cmp.Or(english.Sample(sortedKeys(others), maxNamed), "none"), Required: p.driver})
 	case len(p.published) == 0:
 		nodes := map[string]bool{}
 		for _, slice := range p.slices {
@@ -133,7 +132,7 @@ func (h *finder) publicationHint(p *publication) {
 			elsewhere = "on " + found
 		}
 		tell(fmt.Sprintf("driver %s publishes devices only %s, and nothing on the nodes that the pod can use: %s", p.driver, elsewhere, target.NodeNames(p.missing)),
-			api.Evidence{Object: "ResourceSlice", Path: "spec.nodeName", Found: found, Required: target.NodeNames(p.missing)})
+			api.Evidence{Object: api.Ref("ResourceSlice", "", ""), Path: "spec.nodeName", Found: found, Required: target.NodeNames(p.missing)})
 	}
 }
 
@@ -157,7 +156,7 @@ func (h *finder) placementHint(p *publication, set lifecycle.DaemonSet) {
 			}
 			if reasons[text]++; reasons[text] == 1 {
 				example[text] = api.Evidence{
-					Object: whatif.Object("Node", "", node.Name), Path: misfit.Path,
+					Object: api.Ref(api.KindNode, "", node.Name), Path: misfit.Path,
 					Found: cmp.Or(misfit.Found, "not set"), Required: misfit.Wanted,
 				}
 			}
@@ -228,8 +227,8 @@ func (h *finder) daemonPodHints(p *publication, set lifecycle.DaemonSet) bool {
 		}
 		h.hint(
 			fmt.Sprintf("%s: pod %s is ready, but there is no ResourceSlice of %s for %s%s", set, silent[0].Name, p.driver, english.Sample(nodes, maxNamed), advice),
-			api.Evidence{Object: whatif.Object(api.KindPod, silent[0].Namespace, silent[0].Name), Path: "status.conditions[type=Ready].status", Found: "True"},
-			api.Evidence{Object: "ResourceSlice", Path: "spec.nodeName", Found: "none", Required: nodes[0]},
+			api.Evidence{Object: api.Ref(api.KindPod, silent[0].Namespace, silent[0].Name), Path: "status.conditions[type=Ready].status", Found: "True"},
+			api.Evidence{Object: api.Ref("ResourceSlice", "", ""), Path: "spec.nodeName", Found: "none", Required: nodes[0]},
 		)
 	}
 	return len(failing)+len(silent) > 0

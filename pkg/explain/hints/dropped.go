@@ -13,15 +13,14 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
-	"github.com/kubectl-dra/kubectl-dra/pkg/whatif"
 )
 
 // droppedHints names fields that were applied and that the API server did not
 // store.
 func (h *finder) droppedHints() {
-	seen := map[string]bool{}
+	seen := map[api.ObjectRef]bool{}
 	tell := func(kind string, holder metav1.Object) {
-		name := whatif.Object(kind, holder.GetNamespace(), holder.GetName())
+		name := api.RefTo(kind, holder)
 		if seen[name] {
 			return
 		}

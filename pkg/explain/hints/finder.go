@@ -18,7 +18,7 @@ import (
 // finder looks for hints.
 type finder struct {
 	*funnel.Question
-	target api.Target
+	target api.ObjectRef
 	// out is the explanation, found what to add to it.
 	out   *api.Explanation
 	found Found

@@ -31,7 +31,7 @@ type SilentDriver struct{ Name, Text string }
 
 // Find looks for causes outside of the allocation. The explanation is finished but
 // for its summary, and is not changed.
-func Find(q *funnel.Question, target api.Target, out *api.Explanation) Found {
+func Find(q *funnel.Question, target api.ObjectRef, out *api.Explanation) Found {
 	h := &finder{Question: q, target: target, out: out}
 	h.unusedClaims()
 	if q.Pod == nil || snapshot.Waits(q.Pod) {

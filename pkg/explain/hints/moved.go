@@ -11,7 +11,6 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
 	"github.com/kubectl-dra/kubectl-dra/pkg/lifecycle"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
-	"github.com/kubectl-dra/kubectl-dra/pkg/whatif"
 )
 
 // movedHint notes allocated devices that no ResourceSlice has and that are ready
@@ -40,7 +39,7 @@ func (h *finder) movedHint() {
 			}
 			driver = result.Driver
 			first = api.Evidence{
-				Object: whatif.ClaimObject(claim), Path: fmt.Sprintf("status.devices[device=%s].conditions[type=Ready].status", result.Device), Found: "True",
+				Object: api.RefTo(api.KindClaim, claim), Path: fmt.Sprintf("status.devices[device=%s].conditions[type=Ready].status", result.Device), Found: "True",
 			}
 			if data := cluster.DeviceStatus(claim, result).NetworkData; data != nil && data.InterfaceName != "" {
 				where = fmt.Sprintf(" (interface %s of the pod)", data.InterfaceName)

@@ -21,7 +21,6 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/eligibility"
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
-	"github.com/kubectl-dra/kubectl-dra/pkg/whatif"
 )
 
 // publishingTime is how long a driver may take to publish all slices of a pool
@@ -119,7 +118,7 @@ func (h *finder) emptyPoolHint(p *publication) {
 	h.hint(
 		fmt.Sprintf("driver %s publishes a ResourceSlice without devices for %s: if the hardware is there, it was not ready when the plugin looked for it, so see the plugin's log and restart it",
 			p.driver, target.NodeNames(empty)),
-		api.Evidence{Object: whatif.Object("ResourceSlice", "", first.Name), Path: "spec.devices", Found: "none", Required: "devices"},
+		api.Evidence{Object: api.Ref("ResourceSlice", "", first.Name), Path: "spec.devices", Found: "none", Required: "devices"},
 	)
 }
 

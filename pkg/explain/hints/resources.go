@@ -17,7 +17,6 @@ import (
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/eligibility"
-	"github.com/kubectl-dra/kubectl-dra/pkg/whatif"
 )
 
 // mixedResourceHints shows side by side where device plugins and where DRA
@@ -52,8 +51,8 @@ func (h *finder) mixedResourceHints() {
 		h.hint(
 			fmt.Sprintf("extended resource %s is served by a device plugin on %s, where the scheduler does not look at ResourceSlices for it, and by DRA (DeviceClass %s) %s",
 				name, target.NodeNames(plugins), class.Name, elsewhere),
-			api.Evidence{Object: whatif.Object("Node", "", plugins[0].Name), Path: fmt.Sprintf("status.allocatable['%s']", name), Found: quantity.String()},
-			api.Evidence{Object: whatif.Object("DeviceClass", "", class.Name), Path: "spec.extendedResourceName", Found: string(name)},
+			api.Evidence{Object: api.Ref(api.KindNode, "", plugins[0].Name), Path: fmt.Sprintf("status.allocatable['%s']", name), Found: quantity.String()},
+			api.Evidence{Object: api.Ref("DeviceClass", "", class.Name), Path: "spec.extendedResourceName", Found: string(name)},
 		)
 	}
 }
@@ -140,7 +139,7 @@ func (h *finder) pluginHint() {
 				h.hint(
 					fmt.Sprintf("node %s also offers %s %s through a device plugin: if that is the same hardware as the devices of %s, both may allocate the same device, since neither knows of the allocations of the other",
 						name, quantity.String(), offered, driver),
-					api.Evidence{Object: whatif.Object("Node", "", name), Path: fmt.Sprintf("status.allocatable['%s']", offered), Found: quantity.String()},
+					api.Evidence{Object: api.Ref(api.KindNode, "", name), Path: fmt.Sprintf("status.allocatable['%s']", offered), Found: quantity.String()},
 				)
 			}
 		}

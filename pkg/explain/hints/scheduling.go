@@ -17,7 +17,6 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/eligibility"
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
 	"github.com/kubectl-dra/kubectl-dra/pkg/lifecycle"
-	"github.com/kubectl-dra/kubectl-dra/pkg/whatif"
 )
 
 // preemptionHint answers those who wait for the scheduler to take devices from
@@ -70,10 +69,10 @@ func (h *finder) preemptionHint() {
 		fmt.Sprintf("devices are never preempted: pod %s keeps %s/%s, although its priority %d is lower than that of pod %s, %d",
 			english.QualifiedName(lowest), held.Result.Pool, held.Result.Device, ptr.Deref(lowest.Spec.Priority, 0), pod.Name, priority),
 		api.Evidence{
-			Object: whatif.Object(api.KindPod, lowest.Namespace, lowest.Name), Path: "spec.priority",
+			Object: api.RefTo(api.KindPod, lowest), Path: "spec.priority",
 			Found: fmt.Sprint(ptr.Deref(lowest.Spec.Priority, 0)), Required: fmt.Sprint(priority),
 		},
-		api.Evidence{Object: whatif.ClaimObject(held.Claim), Path: "status.allocation.devices.results"},
+		api.Evidence{Object: api.RefTo(api.KindClaim, held.Claim), Path: "status.allocation.devices.results"},
 	)
 }
 
@@ -104,5 +103,5 @@ func (h *finder) autoscalerHint() {
 		when = ", " + duration.HumanDuration(age) + " ago"
 	}
 	h.hint(fmt.Sprintf("the cluster autoscaler %s for it (event %s%s): %s", did, event.Reason, when, event.Message),
-		api.Evidence{Object: whatif.Object("Event", event.Namespace, event.Name), Path: "message", Found: event.Message})
+		api.Evidence{Object: api.RefTo("Event", event), Path: "message", Found: event.Message})
 }

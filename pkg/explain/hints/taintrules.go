@@ -7,7 +7,6 @@ import (
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/eligibility"
-	"github.com/kubectl-dra/kubectl-dra/pkg/whatif"
 )
 
 // taintRuleHints names rules that taint everything.
@@ -19,7 +18,7 @@ func (h *finder) taintRuleHints() {
 		if !h.Cluster.Taints.TaintsAll(rule) {
 			continue
 		}
-		name := whatif.Object("DeviceTaintRule", "", rule.Name)
+		name := api.Ref("DeviceTaintRule", "", rule.Name)
 		if !h.rejects(func(r *eligibility.Reason) bool { return r.Code == api.DeviceTainted && r.Fact.Object == name }) {
 			continue
 		}

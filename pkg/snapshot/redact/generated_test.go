@@ -18,6 +18,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/kubectl-dra/kubectl-dra/internal/fleet"
+	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
@@ -123,7 +124,7 @@ func TestRedactGenerated(t *testing.T) {
 
 func verdict(t *testing.T, s *snapshot.Snapshot, pod *corev1.Pod) string {
 	t.Helper()
-	e, err := explain.Explain(t.Context(), s, explain.Options{Kind: "Pod", Namespace: pod.Namespace, Name: pod.Name})
+	e, err := explain.Explain(t.Context(), s, explain.Options{Object: api.Ref("Pod", pod.Namespace, pod.Name)})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -39,7 +39,7 @@ type Picture struct {
 	// important first.
 	Gaps []string
 	// waitsFor has the keys under which the reasons of waiting pods are known.
-	waitsFor map[*corev1.Pod]Target
+	waitsFor map[*corev1.Pod]api.ObjectRef
 
 	mu sync.Mutex
 	// made has the results for the picture, by name.
@@ -58,7 +58,7 @@ func Take(ctx context.Context, source Source, before *Picture) (*Picture, *clust
 	if err := ctx.Err(); err != nil {
 		return nil, nil, fmt.Errorf("take a picture: %w", err)
 	}
-	p := &Picture{source: source, made: map[string]any{}, waitsFor: map[*corev1.Pod]Target{}}
+	p := &Picture{source: source, made: map[string]any{}, waitsFor: map[*corev1.Pod]api.ObjectRef{}}
 	var d *cluster.Delta
 	if before != nil {
 		d = cluster.Between(before.Cluster.Snapshot, snap)
@@ -108,8 +108,8 @@ func (p *Picture) Forget(name string) {
 // without.
 func (p *Picture) Explain(ctx context.Context, options explain.Options) (*api.Explanation, error) {
 	c := p.Cluster
-	resource := map[string]string{api.KindClaim: "resourceclaims", api.KindPod: "pods"}[options.Kind]
-	more, err := p.source.Target(ctx, snapshot.ObjectRef{Resource: resource, Namespace: options.Namespace, Name: options.Name})
+	resource := map[string]string{api.KindClaim: "resourceclaims", api.KindPod: "pods"}[options.Object.Kind]
+	more, err := p.source.Target(ctx, snapshot.ObjectRef{Resource: resource, Namespace: options.Object.Namespace, Name: options.Object.Name})
 	if err == nil && more != p.Cluster.Snapshot {
 		c = c.Amended(more)
 	}
@@ -130,27 +130,21 @@ func (p *Picture) Claims() []api.Claim {
 	return claims
 }
 
-// Target is a claim or a pod, by the kind that [explain.Options] has.
-type Target struct{ kind, namespace, name string }
-
-// ClaimTarget returns what the reason of a claim is known by.
-func ClaimTarget(namespace, name string) Target { return Target{api.KindClaim, namespace, name} }
-
 // WaitsFor returns what the reason of a pod that waits is known by; false for other pods.
-func (p *Picture) WaitsFor(pod *corev1.Pod) (of Target, waits bool) {
+func (p *Picture) WaitsFor(pod *corev1.Pod) (of api.ObjectRef, waits bool) {
 	of, waits = p.waitsFor[pod]
 	return of, waits
 }
 
 // waitsFor returns what the reason of a pod that waits is known by: its first pending claim
 // or, if its claims do not exist yet or have their devices, the pod itself.
-func waitsFor(c *cluster.Cluster, pod *corev1.Pod) Target {
+func waitsFor(c *cluster.Cluster, pod *corev1.Pod) api.ObjectRef {
 	for _, pc := range c.Claims.OfPod(pod) {
 		if pc.Claim != nil && snapshot.Pending(pc.Claim) && c.Snapshot.Claim(pc.Claim.Namespace, pc.Claim.Name) != nil {
-			return ClaimTarget(pc.Claim.Namespace, pc.Claim.Name)
+			return api.RefTo(api.KindClaim, pc.Claim)
 		}
 	}
-	return Target{api.KindPod, pod.Namespace, pod.Name}
+	return api.RefTo(api.KindPod, pod)
 }
 
 // Unread returns the gaps of a picture, none if there is no picture yet.

@@ -24,7 +24,7 @@ import (
 // It is safe for concurrent use.
 type Reasons struct {
 	mu    sync.Mutex
-	known map[Target]Reason
+	known map[api.ObjectRef]Reason
 	// found counts the reasons that were ever found.
 	found int
 }
@@ -52,17 +52,17 @@ func (r *Reason) current(p *Picture, now time.Time) bool {
 }
 
 // NewReasons knows none yet.
-func NewReasons() *Reasons { return &Reasons{known: map[Target]Reason{}} }
+func NewReasons() *Reasons { return &Reasons{known: map[api.ObjectRef]Reason{}} }
 
 // Get returns a reason; the zero value where it is not known.
-func (r *Reasons) Get(of Target) Reason {
+func (r *Reasons) Get(of api.ObjectRef) Reason {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.known[of]
 }
 
 // All returns the reasons that are known now.
-func (r *Reasons) All() map[Target]Reason {
+func (r *Reasons) All() map[api.ObjectRef]Reason {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return maps.Clone(r.known)
@@ -77,7 +77,7 @@ func (r *Reasons) Follow(p, before *Picture, d *cluster.Delta) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for of, found := range r.known {
-		if found.of == before.change && !d.Touches(of.namespace) {
+		if found.of == before.change && !d.Touches(of.Namespace) {
 			found.of = p.change
 			r.known[of] = found
 		}
@@ -94,42 +94,42 @@ func (r *Reasons) Version() int {
 // Next returns the pending claim or the waiting pod whose reason is most wanted: one
 // without any first, then the one whose reason is the oldest. It is false if the picture
 // has nothing new about any. Reasons of what does not wait any more are dropped.
-func (r *Reasons) Next(p *Picture, now time.Time) (Target, bool) {
+func (r *Reasons) Next(p *Picture, now time.Time) (api.ObjectRef, bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	wanted := map[Target]bool{}
-	var oldest Target
+	wanted := map[api.ObjectRef]bool{}
+	var oldest api.ObjectRef
 	var since time.Time
-	want := func(of Target) {
+	want := func(of api.ObjectRef) {
 		wanted[of] = true
 		known, ok := r.known[of]
 		switch {
 		case ok && known.current(p, now):
-		case !ok && (oldest == Target{} || !since.IsZero()):
+		case !ok && (oldest == api.ObjectRef{} || !since.IsZero()):
 			oldest, since = of, time.Time{}
-		case ok && (oldest == Target{} || known.At.Before(since)):
+		case ok && (oldest == api.ObjectRef{} || known.At.Before(since)):
 			oldest, since = of, known.At
 		}
 	}
 	for _, claim := range p.Cluster.Snapshot.Claims {
 		if snapshot.Pending(claim) {
-			want(ClaimTarget(claim.Namespace, claim.Name))
+			want(api.RefTo(api.KindClaim, claim))
 		}
 	}
 	for _, pod := range p.Cluster.Waiting() {
-		if of := p.waitsFor[pod]; of.kind == api.KindPod {
+		if of := p.waitsFor[pod]; of.Kind == api.KindPod {
 			want(of)
 		}
 	}
-	maps.DeleteFunc(r.known, func(of Target, _ Reason) bool { return !wanted[of] })
-	return oldest, oldest != Target{}
+	maps.DeleteFunc(r.known, func(of api.ObjectRef, _ Reason) bool { return !wanted[of] })
+	return oldest, oldest != api.ObjectRef{}
 }
 
 // Work works out one reason, and reports whether it could finish before the context was
 // done.
-func (r *Reasons) Work(ctx context.Context, p *Picture, of Target, now time.Time) bool {
+func (r *Reasons) Work(ctx context.Context, p *Picture, of api.ObjectRef, now time.Time) bool {
 	start := time.Now()
-	answer, err := answerIn(ctx, p.Cluster, explain.Options{Kind: of.kind, Namespace: of.namespace, Name: of.name})
+	answer, err := answerIn(ctx, p.Cluster, explain.Options{Object: of})
 	if ctx.Err() != nil {
 		return false
 	}
@@ -141,7 +141,7 @@ func (r *Reasons) Work(ctx context.Context, p *Picture, of Target, now time.Time
 	return true
 }
 
-func (r *Reasons) add(of Target, found Reason) {
+func (r *Reasons) add(of api.ObjectRef, found Reason) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.known[of] = found
@@ -159,17 +159,17 @@ func answerIn(ctx context.Context, c *cluster.Cluster, options explain.Options) 
 		return answer, err
 	}
 	var targets []explain.Options
-	switch options.Kind {
+	switch options.Object.Kind {
 	case api.KindPod:
 		targets = []explain.Options{options}
 	case api.KindClaim:
-		claim := c.Snapshot.Claim(options.Namespace, options.Name)
+		claim := c.Snapshot.Claim(options.Object.Namespace, options.Object.Name)
 		if claim == nil {
 			return answer, nil
 		}
 		for _, pod := range lifecycle.PodsUsing(c.Snapshot, claim) {
 			if snapshot.Waits(pod) && len(targets) < maxUsers {
-				targets = append(targets, explain.Options{Kind: api.KindPod, Namespace: pod.Namespace, Name: pod.Name})
+				targets = append(targets, explain.Options{Object: api.RefTo(api.KindPod, pod)})
 			}
 		}
 	}

@@ -41,10 +41,10 @@ func TestReasonsHeedTheQueue(t *testing.T) {
 		}
 	}
 	for name, want := range map[string]string{"first": string(api.Fits), "second": string(api.PodsCompete)} {
-		if got := reasons.Get(live.ClaimTarget(tc.Namespace, name)); got.Word() != want {
+		if got := reasons.Get(api.Ref(api.KindClaim, tc.Namespace, name)); got.Word() != want {
 			t.Errorf("%s: %s, want %s: %s", name, got.Word(), want, got.Summary)
 		}
-		answer, err := p.Explain(t.Context(), explain.Options{Kind: api.KindPod, Namespace: tc.Namespace, Name: name})
+		answer, err := p.Explain(t.Context(), explain.Options{Object: api.Ref(api.KindPod, tc.Namespace, name)})
 		if err != nil || explain.Word(answer) != want {
 			t.Errorf("the page about %s: %+v, %v", name, answer, err)
 		}
@@ -63,7 +63,7 @@ func TestQueueFollowsPictures(t *testing.T) {
 			tc.Claim("smaller", tc.GPUs("gpu", 1)), waits("smaller", time.Minute))
 	}
 	reasons := live.NewReasons()
-	smaller := live.ClaimTarget(tc.Namespace, "smaller")
+	smaller := api.Ref(api.KindClaim, tc.Namespace, "smaller")
 	var before *live.Picture
 	for i, want := range []string{string(api.Fits), string(api.PodsCompete), string(api.PodsCompete)} {
 		p, delta, err := live.Take(t.Context(), live.NewFixed(with(min(i+1, 2))), before)

@@ -14,10 +14,10 @@ import (
 
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/inventory"
-	"github.com/kubectl-dra/kubectl-dra/pkg/lifecycle"
 	"github.com/kubectl-dra/kubectl-dra/pkg/render"
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/live"
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/widget"
+	"github.com/kubectl-dra/kubectl-dra/pkg/whatif"
 )
 
 // waiting are pods that wait for devices and are equal: they have the same owner, ask for
@@ -27,7 +27,7 @@ type waiting struct {
 	pod   *corev1.Pod
 	claim *api.Claim
 	// of identifies the reason.
-	of    live.Target
+	of    api.ObjectRef
 	name  string
 	count int
 	asks  string
@@ -110,12 +110,12 @@ func whatWaits(p *live.Picture, reasons *live.Reasons) []waiting {
 	for _, pod := range p.Cluster.Waiting() {
 		of, _ := p.WaitsFor(pod)
 		w := waiting{pod: pod, of: of, name: pod.Namespace + "/" + pod.Name, count: 1, asks: AsksText(p.Inventory.Asks(pod), names), since: pod.CreationTimestamp.Time, found: reasons.Get(of)}
-		owner := lifecycle.WorkloadName(pod)
-		if owner == "" {
+		owner := whatif.Owner(pod)
+		if owner.Kind == "" {
 			list = append(list, w)
 			continue
 		}
-		key := strings.Join([]string{pod.Namespace, owner, w.asks, w.found.Word(), string(w.found.Outlook)}, "\x00")
+		key := strings.Join([]string{owner.String(), w.asks, w.found.Word(), string(w.found.Outlook)}, "\x00")
 		at, grouped := known[key]
 		if !grouped {
 			known[key] = len(list)
@@ -124,7 +124,7 @@ func whatWaits(p *live.Picture, reasons *live.Reasons) []waiting {
 		}
 		group := &list[at]
 		group.count++
-		group.name = pod.Namespace + "/" + owner
+		group.name = pod.Namespace + "/" + owner.Argument()
 		if w.since.Before(group.since) {
 			group.pod, group.since, group.of, group.found = w.pod, w.since, w.of, w.found
 		}
@@ -141,7 +141,7 @@ func whatWaits(p *live.Picture, reasons *live.Reasons) []waiting {
 		}
 		// The others are not kept.
 		described := claims[i]
-		of := live.ClaimTarget(claim.Namespace, claim.Name)
+		of := api.RefTo(api.KindClaim, claim)
 		list = append(list, waiting{
 			claim: &described, of: of, name: claim.Namespace + "/" + claim.Name, asks: "no pod uses it",
 			since: claim.CreationTimestamp.Time, found: reasons.Get(of),

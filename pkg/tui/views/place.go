@@ -11,8 +11,8 @@ import (
 
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/inventory"
-	"github.com/kubectl-dra/kubectl-dra/pkg/lifecycle"
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/live"
+	"github.com/kubectl-dra/kubectl-dra/pkg/whatif"
 )
 
 // Place is somewhere to go to: a text, or a view with some of its rows.
@@ -62,11 +62,11 @@ func PlaceOfTeams(name string) *Place {
 	})
 }
 
-// PlaceOfPods returns the pods of an owner such as "job/train" that have no node, or do not run.
-func PlaceOfPods(namespace, owner string) *Place {
-	return rowsOf(Pods, namespace+"/"+owner, func(item any) bool {
+// PlaceOfPods returns the pods of an owner that have no node, or do not run.
+func PlaceOfPods(owner api.ObjectRef) *Place {
+	return rowsOf(Pods, owner.Namespace+"/"+owner.Argument(), func(item any) bool {
 		pod, ok := item.(*inventory.Pod)
-		return ok && pod.Namespace == namespace && lifecycle.WorkloadName(pod.Pod) == owner && pod.Status.Phase == corev1.PodPending
+		return ok && whatif.Owner(pod.Pod) == owner && pod.Status.Phase == corev1.PodPending
 	})
 }
 

@@ -150,7 +150,7 @@ func (s *Summary) stuck(o *inventory.Overview, names map[string]string) (section
 		row.Key = of.Namespace + "/" + of.Name
 		row.Name = row.Key
 		if of.Count > 1 {
-			row.Name, row.Open = of.Namespace+"/"+of.Owner, PlaceOfPods(of.Namespace, of.Owner)
+			row.Name, row.Open = of.Namespace+"/"+of.Owner.Argument(), PlaceOfPods(of.Owner)
 		}
 		if snapshot.Waits(pod.Pod) {
 			row.Tone = widget.Warning

@@ -7,8 +7,6 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"fmt"
-	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -36,28 +34,28 @@ var errGone = errors.New("is gone")
 // WhyText explains the claim or pod that an item is, or the claim that has the
 // device. Nil if there is none.
 func WhyText(item any) *Text {
-	options := explain.Options{Kind: api.KindClaim}
+	var of api.ObjectRef
 	if f, ok := item.(*api.Finding); ok {
 		item = itemOfFinding(f)
 	}
 	switch x := item.(type) {
 	case *api.Claim:
-		options.Namespace, options.Name = x.Namespace, x.Name
+		of = api.Ref(api.KindClaim, x.Namespace, x.Name)
 	case *inventory.Pod:
-		options.Kind, options.Namespace, options.Name = api.KindPod, x.Namespace, x.Name
+		of = api.Ref(api.KindPod, x.Namespace, x.Name)
 	case *api.Device:
 		if len(x.Holders) == 0 {
 			return nil
 		}
-		options.Namespace, options.Name = x.Holders[0].Namespace, x.Holders[0].Claim
+		of = api.Ref(api.KindClaim, x.Holders[0].Namespace, x.Holders[0].Claim)
 	default:
 		return nil
 	}
 	return &Text{
-		Name:  fmt.Sprintf("why %s %s/%s", options.Kind, options.Namespace, options.Name),
+		Name:  "why " + of.Title(),
 		Again: true,
 		Write: func(ctx context.Context, p *live.Picture, width int) (string, error) {
-			answer, err := p.Explain(ctx, options)
+			answer, err := p.Explain(ctx, explain.Options{Object: of})
 			if err != nil {
 				return "", err
 			}
@@ -71,15 +69,11 @@ func WhyText(item any) *Text {
 // itemOfFinding returns the first pod or claim of a finding; nil if there is none.
 func itemOfFinding(f *api.Finding) any {
 	for _, object := range f.Objects {
-		parts := strings.Split(object, "/")
-		if len(parts) != 3 {
-			continue
-		}
-		switch parts[0] {
+		switch object.Kind {
 		case api.KindPod:
-			return &inventory.Pod{Pod: &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: parts[1], Name: parts[2]}}}
+			return &inventory.Pod{Pod: &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: object.Namespace, Name: object.Name}}}
 		case api.KindClaim:
-			return &api.Claim{Namespace: parts[1], Name: parts[2]}
+			return &api.Claim{Namespace: object.Namespace, Name: object.Name}
 		}
 	}
 	return nil
