@@ -151,7 +151,7 @@ func TestTrials(t *testing.T) {
 		restore := func() { r.driver.SetFaults(testdriver.Faults{}) }
 		defer restore()
 		r.failsWith(t, failure{stage: api.TrialUnprepared, stands: api.StageCleanup, says: driverName, driver: driverName}, func(report *api.TestReport) {
-			if len(report.Left) != 1 || !strings.HasPrefix(report.Left[0], "Pod/"+report.Namespace) {
+			if len(report.Left) != 1 || report.Left[0].Kind != api.KindPod || report.Left[0].Namespace != report.Namespace {
 				t.Errorf("left is %v", report.Left)
 			}
 			restore()
