@@ -7,7 +7,6 @@ import (
 	"cmp"
 	"fmt"
 	"maps"
-	"slices"
 	"sync"
 
 	corev1 "k8s.io/api/core/v1"
@@ -212,15 +211,6 @@ func provedBy(snap *snapshot.Snapshot, pods []*corev1.Pod) map[behavior.Behavior
 		}
 	}
 	return proved
-}
-
-// scheduled returns the condition PodScheduled of a pod, the zero value if it has none.
-func scheduled(pod *corev1.Pod) corev1.PodCondition {
-	at := slices.IndexFunc(pod.Status.Conditions, func(c corev1.PodCondition) bool { return c.Type == corev1.PodScheduled })
-	if at < 0 {
-		return corev1.PodCondition{}
-	}
-	return pod.Status.Conditions[at]
 }
 
 // Proof returns a pod with a message that only a scheduler with a behavior writes, nil if

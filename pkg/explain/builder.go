@@ -47,3 +47,17 @@ func newBuilder(v *verdict.Verdict, d depth) *builder {
 		},
 	}
 }
+
+// depth is how much is looked for beyond the verdict and its reasons.
+type depth int
+
+// The depths.
+const (
+	reasonsOnly depth = iota
+	withOutlook
+	withAdvice
+)
+
+// replaced is the outlook of a pod that waits for the pods that it replaces: where it fits, and
+// when.
+type replaced struct{ node, when string }

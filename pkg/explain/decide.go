@@ -6,25 +6,17 @@ package explain
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
 
-	corev1 "k8s.io/api/core/v1"
-	resourceapi "k8s.io/api/resource/v1"
-
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/funnel"
-	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/selector"
-	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/target"
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/verdict"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/eligibility"
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
-	"github.com/kubectl-dra/kubectl-dra/pkg/explain/nodeanswer"
-	"github.com/kubectl-dra/kubectl-dra/pkg/whatif"
 )
 
 // conclusion says what the verdicts about nodes mean.
@@ -75,192 +67,6 @@ func (x *builder) conclusion(ctx context.Context) (reason, error) {
 		return said, err
 	}
 	return said, x.retry(ctx)
-}
-
-// groupNodes groups the nodes by their answers. Of nodes that look the same to the allocator, the
-// first one answers for all; nodes with too few devices are alike if the reason is.
-func (x *builder) groupNodes(ctx context.Context) error {
-	answers := map[nodeanswer.Answer][]string{}
-	known, few := make([]nodeanswer.Answer, len(x.Checked)), map[nodeanswer.Answer]int{}
-	x.equivalent = slices.Clone(x.Equivalent)
-	var answer nodeanswer.Answer
-	for i := range x.Checked {
-		node := x.Reach.Candidates[i]
-		switch {
-		case x.Checked[i].Outcome == allocator.NotTried:
-			// The node before, where the attempt ended, says why.
-			answer.Message = "not evaluated (scheduling aborted by the error on another node)"
-		case x.Equivalent[i] != i && !x.TooFew[i]:
-			answer = known[x.Equivalent[i]]
-		default:
-			answer = x.answer(ctx, i)
-			if err := ctx.Err(); err != nil {
-				return err
-			}
-		}
-		if x.TooFew[i] {
-			first, found := few[answer]
-			if !found {
-				first = i
-				few[answer] = i
-			}
-			x.equivalent[i] = first
-		}
-		known[i] = answer
-		answers[answer] = append(append(answers[answer], node.Name), x.Target.LeftOut[node.Name]...)
-	}
-	progress := map[string]int{}
-	for _, u := range x.Reach.Unsuitable {
-		progress[u.Reason] = max(progress[u.Reason], nodeanswer.ProgressOf(x.Question, u))
-	}
-	for _, u := range x.Reach.Unsuitable {
-		answer := nodeanswer.Answer{Verdict: api.DoesNotFit, Code: u.Code, Message: u.Reason, Progress: progress[u.Reason]}
-		answers[answer] = append(append(answers[answer], u.Node.Name), x.Target.LeftOut[u.Node.Name]...)
-	}
-	x.out.Nodes = nodeanswer.Group(answers)
-	nearestFirst(x.out.Nodes, nil, x.Reach.OnlyNode())
-	return nil
-}
-
-// retry looks ahead: where a claim of the pod is allocated and no node can use
-// it, and nobody else has reserved it, the scheduler takes its devices back and
-// starts again (PostFilter of its dynamicresources plugin).
-func (x *builder) retry(ctx context.Context) error {
-	if x.Pod == nil || x.Target.Hypothetical {
-		return nil
-	}
-	whole := target.Options{Object: api.Ref(api.KindPod, x.Pod.Namespace, x.Pod.Name)}
-	after, released := released(x.Question)
-	if len(released) == 0 {
-		return nil
-	}
-	if x.Target.Only != nil {
-		// It does so only if no other node will do.
-		now, err := ExplainWith(ctx, x.Cluster, whole)
-		if err != nil || now.Verdict != api.DoesNotFit {
-			return err
-		}
-	}
-	again, err := ExplainWith(ctx, after, whole)
-	if err != nil {
-		return err
-	}
-	text := fmt.Sprintf("the scheduler deallocates claim %s, which is reserved for no other pod, and tries again", english.JoinOr(released))
-	switch again.Verdict {
-	case api.Fits:
-		text += ": then it fits, on " + again.Placement.Node
-	case api.DoesNotFit, api.Error:
-		text += "; then, too, it does not fit. " + again.Summary
-	case api.Blocked:
-		text += "; then there are devices, but the pod is blocked. " + again.Summary
-	case api.Undetermined, api.Allocated:
-		text += "; whether it fits then is not known. " + again.Summary
-	}
-	x.out.NextSteps = append(x.out.NextSteps, api.NextStep{Actor: api.ActorNobody, Text: text})
-	return nil
-}
-
-// released returns the cluster after the scheduler has taken back what keeps the pod from
-// nodes, and the names of the claims. There is none if it may not take back anything.
-func released(q *funnel.Question) (after *cluster.Cluster, released []string) {
-	amended := *q.Cluster.Snapshot
-	amended.Claims = slices.Clone(q.Cluster.Snapshot.Claims)
-	for i := range q.PodClaims {
-		claim := q.PodClaims[i].Claim
-		if claim == nil || claim.Status.Allocation == nil || !releasable(q, claim) {
-			continue
-		}
-		at := slices.IndexFunc(amended.Claims, func(c *resourceapi.ResourceClaim) bool { return c.Namespace == claim.Namespace && c.Name == claim.Name })
-		if at < 0 {
-			continue
-		}
-		amended.Claims[at] = whatif.Unallocated(amended.Claims[at])
-		released = append(released, claim.Name)
-	}
-	if len(released) == 0 {
-		return nil, nil
-	}
-	return q.Cluster.Amended(&amended), released
-}
-
-// releasable reports whether the scheduler may take back an allocation that keeps
-// the pod from every node.
-func releasable(q *funnel.Question, claim *resourceapi.ResourceClaim) bool {
-	for _, consumer := range claim.Status.ReservedFor {
-		if consumer.UID != q.Pod.UID || len(claim.Status.ReservedFor) > 1 {
-			return false
-		}
-	}
-	nodes, _ := q.Cluster.Nodes.All()
-	return slices.ContainsFunc(nodes, func(node *corev1.Node) bool {
-		if ok, _ := q.Cluster.Claims.AvailableOn(claim, node); ok {
-			return false
-		}
-		return funnel.Misfits(q, node)[0].Code == api.NodeNotReachable
-	})
-}
-
-// answer translates the allocator's verdict for one candidate.
-func (x *builder) answer(ctx context.Context, candidate int) nodeanswer.Answer {
-	return x.answerOn(ctx, x.Reach.Candidates[candidate], x.Checked[candidate], func() int64 { return x.Score(candidate) })
-}
-
-// answerOn translates the allocator's verdict for one node.
-func (x *builder) answerOn(ctx context.Context, node *corev1.Node, checked allocator.Verdict, score func() int64) nodeanswer.Answer {
-	switch checked.Outcome {
-	case allocator.Fits:
-		if x.Cluster.MapsNodeResources(checked.Allocations) {
-			return nodeanswer.Answer{
-				Verdict: api.Undetermined, Code: api.NodeUnsuitable,
-				Message: "its devices stand for resources of the node like cpu (DRANodeAllocatableResources), of which it is not evaluated whether enough are left",
-			}
-		}
-		return nodeanswer.Answer{Verdict: api.Fits, Score: score()}
-	case allocator.DoesNotFit, allocator.NodeError:
-		if because := x.because(ctx, node, false); because != "" {
-			return nodeanswer.SchedulerBug(bugText(x.Question, because))
-		}
-		answer := x.reasons.WhyNot(ctx, node)
-		if checked.Err != nil && answer.Code == api.CountUnsatisfiable {
-			answer.Message += "; the allocator adds: " + funnel.WithoutPlannedClaims(x.Question, checked.Err.Error())
-		}
-		return answer
-	case allocator.TimedOut:
-		if endless := unending(checked.Err); endless != nil {
-			return nodeanswer.Answer{Verdict: api.Undetermined, Code: api.SearchTimeout, Message: english.OneLine(endless)}
-		}
-		return nodeanswer.Answer{Verdict: api.Undetermined, Code: api.SearchTimeout, Message: "the search takes longer than the scheduler's limit of 10s"}
-	default:
-		return nodeanswer.Answer{Verdict: api.Error, Code: verdict.ErrorCode(checked.Err), Message: funnel.WithoutPlannedClaims(x.Question, errorText(checked.Err))}
-	}
-}
-
-// unending returns why a search does not end, if that is an expression.
-func unending(err error) error {
-	var endless *selector.UnendingError
-	if errors.As(err, &endless) {
-		return endless
-	}
-	return nil
-}
-
-// errorText returns an error of the allocator on one line. What it says of the limit of a
-// claim is said in other words.
-func errorText(err error) string {
-	text := english.OneLine(err)
-	if verdict.IsCompileError(err) {
-		return "a selector does not compile"
-	}
-	var adds, limit, before int
-	about, said, _ := strings.Cut(text, "adding ")
-	if n, _ := fmt.Sscanf(said, "%d devices exceeds the claim limit of %d, with %d already accounted for", &adds, &limit, &before); n < 3 {
-		return text
-	}
-	text = fmt.Sprintf("%sa claim can have at most %d devices, this request asks for %d", about, limit, adds)
-	if before > 0 {
-		text += fmt.Sprintf(", and those before it for %d", before)
-	}
-	return text
 }
 
 // conclude returns the reason of the allocator's verdict.
@@ -382,18 +188,6 @@ func noFit(out *api.Explanation, allocated bool) reason {
 		text = fmt.Sprintf("%s: %s", english.Count(dominant.Count, "node"), text)
 	}
 	return reason{what: text, detail: detailOf(out.Claims, dominant.Code)}
-}
-
-// placementOf describes what the allocator picks, nil if it picks nothing.
-func placementOf(v *verdict.Verdict) *api.Placement {
-	if v.Placement == nil {
-		return nil
-	}
-	placement := &api.Placement{Node: v.Placement.Node.Name, Score: v.Placement.Score}
-	for i, claim := range v.Placement.Claims[:min(len(v.Placement.Claims), len(v.Placement.Allocations))] {
-		placement.Claims = append(placement.Claims, funnel.PlacementClaim(claim, funnel.PickedDevices(v.Pod, claim, &v.Placement.Allocations[i])))
-	}
-	return placement
 }
 
 // heedGaps returns the gap that could turn the verdict around as the reason, or else the

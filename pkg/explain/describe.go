@@ -6,6 +6,8 @@ package explain
 import (
 	"fmt"
 
+	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/verdict"
+
 	corev1 "k8s.io/api/core/v1"
 	resourceapi "k8s.io/api/resource/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -173,4 +175,16 @@ func claimName(q *funnel.Question, pc *cluster.PodClaim) string {
 		}
 	}
 	return ""
+}
+
+// placementOf describes what the allocator picks, nil if it picks nothing.
+func placementOf(v *verdict.Verdict) *api.Placement {
+	if v.Placement == nil {
+		return nil
+	}
+	placement := &api.Placement{Node: v.Placement.Node.Name, Score: v.Placement.Score}
+	for i, claim := range v.Placement.Claims[:min(len(v.Placement.Claims), len(v.Placement.Allocations))] {
+		placement.Claims = append(placement.Claims, funnel.PlacementClaim(claim, funnel.PickedDevices(v.Pod, claim, &v.Placement.Allocations[i])))
+	}
+	return placement
 }

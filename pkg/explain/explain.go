@@ -62,16 +62,6 @@ func ExplainWith(ctx context.Context, c *cluster.Cluster, opts Options) (*api.Ex
 	return first, nil
 }
 
-// depth is how much is looked for beyond the verdict and its reasons.
-type depth int
-
-// The depths.
-const (
-	reasonsOnly depth = iota
-	withOutlook
-	withAdvice
-)
-
 // maxOthers limits how many more pods are tried that wait for a claim.
 const maxOthers = 4
 

@@ -69,10 +69,6 @@ func (x *builder) heedRollout(ctx context.Context) (reason, error) {
 	return reason{}, nil
 }
 
-// replaced is the outlook of a pod that waits for the pods that it replaces: where it fits, and
-// when.
-type replaced struct{ node, when string }
-
 // outlook puts it into an outlook: the answers for more nodes stay.
 func (r *replaced) outlook(out *api.Outlook) {
 	out.Fits, out.ClaimsReleased = api.ClaimsReleased, api.Prospect{Verdict: api.Fits, Node: r.node}

@@ -9,29 +9,15 @@ import (
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
-	resourceapi "k8s.io/api/resource/v1"
 	"k8s.io/utils/ptr"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
-	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/funnel"
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/target"
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/verdict"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
-	"github.com/kubectl-dra/kubectl-dra/pkg/explain/advice"
-	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 	"github.com/kubectl-dra/kubectl-dra/pkg/whatif"
 )
-
-// whole looks for what would make all pods of a workload or a PodGroup fit. Each
-// answer is that of deciding all of them again, one after another, in the cluster as
-// it is then.
-type whole struct {
-	cluster *cluster.Cluster
-
-	target *target.Target
-	out    *api.Explanation
-}
 
 // findWhole adds to an explanation what would make all members fit, if not all do.
 func findWhole(ctx context.Context, c *cluster.Cluster, t *target.Target, out *api.Explanation) error {
@@ -57,63 +43,6 @@ func findWhole(ctx context.Context, c *cluster.Cluster, t *target.Target, out *a
 // withoutGangStep leaves out of steps what remedies say.
 func withoutGangStep(steps []api.NextStep, group string) []api.NextStep {
 	return slices.DeleteFunc(steps, func(step api.NextStep) bool { return step.Text == verdict.AskForFewer(group).Text })
-}
-
-// decide decides all members in another cluster.
-func (w *whole) decide(ctx context.Context, snap *snapshot.Snapshot) (fitting, error) {
-	amended := w.cluster.Amended(snap)
-	t, err := target.Find(amended, w.target.Options)
-	if err != nil {
-		return fitting{}, err
-	}
-	q := verdict.NewQueue(amended, verdict.Options{})
-	q.Add(t)
-	if err := q.Decide(ctx); err != nil {
-		return fitting{}, err
-	}
-	return (&answers{Queue: q, cluster: amended}).fitting(t), nil
-}
-
-func (w *whole) add(p api.MemberProspect, f fitting) {
-	p.Verdict, p.Fit = api.DoesNotFit, f.Fit
-	if f.all() {
-		p.Verdict = api.Fits
-	}
-	w.out.Members.Prospects = append(w.out.Members.Prospects, p)
-}
-
-// isMember reports whether a pod belongs to the target.
-func (w *whole) isMember(pod *corev1.Pod) bool { return slices.Contains(w.target.Users, pod) }
-
-// after returns the decision after the claims that are reserved only for such pods were
-// released, and the pods are gone; ok is false if there are none.
-func (w *whole) after(ctx context.Context, such func(*corev1.Pod) bool) (f fitting, ok bool, err error) {
-	released, leave := map[*resourceapi.ResourceClaim]bool{}, map[*corev1.Pod]bool{}
-	for _, claim := range w.cluster.Snapshot.Claims {
-		if claim.Status.Allocation == nil || len(claim.Status.ReservedFor) == 0 {
-			continue
-		}
-		var pods []*corev1.Pod
-		for _, c := range claim.Status.ReservedFor {
-			pod := w.cluster.Snapshot.Pod(claim.Namespace, c.Name)
-			if c.Resource != "pods" || pod == nil || pod.UID != c.UID || w.isMember(pod) || !such(pod) {
-				pods = nil
-				break
-			}
-			pods = append(pods, pod)
-		}
-		for _, pod := range pods {
-			released[claim], leave[pod] = true, true
-		}
-	}
-	if len(released) == 0 {
-		return fitting{}, false, nil
-	}
-	f, err = w.decide(ctx, whatif.Leave(w.cluster.Snapshot, func(pod *corev1.Pod) bool { return leave[pod] },
-		func(claim *resourceapi.ResourceClaim, _ *resourceapi.DeviceRequestAllocationResult) bool {
-			return released[claim]
-		}))
-	return f, err == nil, err
 }
 
 func (w *whole) lowerPriorities(ctx context.Context) error {
@@ -291,23 +220,6 @@ func (w *whole) afterwards(ctx context.Context, r *api.Remedy) (fitting, error) 
 	return w.decide(ctx, snap)
 }
 
-// fitText says how many of several pods fit, as the end of a sentence.
-func fitText(f fitting) string {
-	switch {
-	case f.Total < 2:
-		return ""
-	case f.Fit == f.Total:
-		return fmt.Sprintf(": all %d pods fit", f.Total)
-	default:
-		return fmt.Sprintf(": %d of %d pods fit", f.Fit, f.Total)
-	}
-}
-
-// sameFields reports whether edits change the same field first.
-func sameFields(a, b []api.Edit) bool {
-	return len(a) > 0 && len(b) > 0 && a[0].Object == b[0].Object && a[0].Path == b[0].Path
-}
-
 // lowerMinCount proposes the number of pods of a gang that fit as its minCount.
 func (w *whole) lowerMinCount(ctx context.Context) (*api.Remedy, error) {
 	group := w.out.Members.Group
@@ -318,34 +230,4 @@ func (w *whole) lowerMinCount(ctx context.Context) (*api.Remedy, error) {
 	edits := []api.Edit{whatif.NewEdit(object, "replace", "/spec/schedulingPolicy/gang/minCount", group.Fit)}
 	return w.remedy(ctx, edits, fmt.Sprintf("lower minCount of PodGroup %s to %d: so many of its pods fit", group.Name, group.Fit),
 		func(f fitting) bool { return f.GroupFits })
-}
-
-// remedy returns a change, nil if it does not do what it should.
-func (w *whole) remedy(ctx context.Context, edits []api.Edit, text string, enough func(fitting) bool) (*api.Remedy, error) {
-	snap, err := whatif.Amend(w.cluster.Snapshot, edits)
-	if err != nil {
-		return nil, err
-	}
-	f, err := w.decide(ctx, snap)
-	if err != nil || !enough(f) || f.First == nil {
-		return nil, err
-	}
-	return w.complete(&api.Remedy{Actor: api.ActorUser, Change: text, Edits: edits}, f), nil
-}
-
-// complete adds to a remedy where the first of the members that wait fits then, and the
-// commands.
-func (w *whole) complete(r *api.Remedy, f fitting) *api.Remedy {
-	r.Nodes, r.Devices = f.Nodes, []api.AllocatedDevice{}
-	if f.First != nil {
-		r.Node = f.First.Node
-		for i := range f.First.Claims {
-			r.Devices = append(r.Devices, f.First.Claims[i].Devices...)
-		}
-	}
-	c := &advice.Case{
-		Verdict: &verdict.Verdict{Question: funnel.NewQuestion(w.cluster, w.target.Pod, w.target.Claims), Target: w.target},
-	}
-	c.Complete(r, false)
-	return r
 }

@@ -178,3 +178,8 @@ func ownedBy(object metav1.Object, owners []metav1.OwnerReference) bool {
 	}
 	return false
 }
+
+// NamespaceGone reports whether a namespace is known not to exist.
+func (s *Snapshot) NamespaceGone(name string) bool {
+	return len(s.Namespaces) > 0 && s.Gap(ResourceNamespaces) == nil && s.Namespace(name) == nil
+}

@@ -215,8 +215,3 @@ type ObjectRef struct {
 	Namespace string
 	Name      string
 }
-
-// NamespaceGone reports whether a namespace is known not to exist.
-func (s *Snapshot) NamespaceGone(name string) bool {
-	return len(s.Namespaces) > 0 && s.Gap(ResourceNamespaces) == nil && s.Namespace(name) == nil
-}

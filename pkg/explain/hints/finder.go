@@ -65,3 +65,18 @@ func (h *finder) lastEvent(pod *corev1.Pod, reasons ...string) *corev1.Event {
 	}
 	return newest
 }
+
+// Found has the hints and next steps.
+type Found struct {
+	// Hints are the hints, the most telling first.
+	Hints []api.Hint
+	// Warning is a clause for the summary of what fits or is allocated, and will
+	// not see its devices.
+	Warning string
+	// Silent are the drivers that publish nothing where it matters, if that is no
+	// hint but the reason itself: it goes into the summary.
+	Silent []SilentDriver
+}
+
+// SilentDriver says where a driver publishes nothing.
+type SilentDriver struct{ Name, Text string }

@@ -14,21 +14,6 @@ import (
 // Most is how many hints an explanation has, apart from hints about configuration.
 const Most = 5
 
-// Found has the hints and next steps.
-type Found struct {
-	// Hints are the hints, the most telling first.
-	Hints []api.Hint
-	// Warning is a clause for the summary of what fits or is allocated, and will
-	// not see its devices.
-	Warning string
-	// Silent are the drivers that publish nothing where it matters, if that is no
-	// hint but the reason itself: it goes into the summary.
-	Silent []SilentDriver
-}
-
-// SilentDriver says where a driver publishes nothing.
-type SilentDriver struct{ Name, Text string }
-
 // Find looks for causes outside of the allocation. The explanation is finished but
 // for its summary, and is not changed.
 func Find(q *funnel.Question, target api.ObjectRef, out *api.Explanation) Found {

@@ -13,19 +13,6 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/nodeprobe/node"
 )
 
-const (
-	// nvidiaModule is the kernel driver through which NVML sees a GPU.
-	nvidiaModule = "nvidia"
-	// virtualGPU is a GPU that a hypervisor provides to this machine.
-	virtualGPU = "VGPU"
-
-	fabricNotSupported = "NotSupported"
-	fabricNotStarted   = "NotStarted"
-	fabricInProgress   = "InProgress"
-	fabricCompleted    = "Completed"
-	fabricSuccess      = "Success"
-)
-
 // compareWithPCI finds GPUs on the PCI bus that NVML does not know: failed ones, or GPUs
 // that another driver has, as for virtual machines.
 func compareWithPCI(gpus []GPU, pci []PCIDevice) []node.Check {

@@ -255,3 +255,14 @@ func missing(list []Missing, value string) *Missing {
 	}
 	return nil
 }
+
+// IMEX describes the node's support for ComputeDomains, besides its clique.
+type IMEX struct {
+	// ChannelMajor is the major number of channels, nil if the kernel has none.
+	ChannelMajor *int `json:"channelMajor,omitempty"`
+	// Channels counts the device files of channels on the node. Containers get theirs from
+	// the DRA driver, even if the node has none.
+	Channels int `json:"channels"`
+	// Missing has the reasons for values that could not be read.
+	Missing []Missing `json:"missing,omitempty"`
+}

@@ -21,17 +21,6 @@ const (
 	imexChannels = "/dev/" + imexDevice
 )
 
-// IMEX describes the node's support for ComputeDomains, besides its clique.
-type IMEX struct {
-	// ChannelMajor is the major number of channels, nil if the kernel has none.
-	ChannelMajor *int `json:"channelMajor,omitempty"`
-	// Channels counts the device files of channels on the node. Containers get theirs from
-	// the DRA driver, even if the node has none.
-	Channels int `json:"channels"`
-	// Missing has the reasons for values that could not be read.
-	Missing []Missing `json:"missing,omitempty"`
-}
-
 // cliques returns the cliques of the GPUs, in the form of the label nvidia.com/gpu.clique.
 // A GPU of a fabric of one node has no cluster, and no clique.
 func cliques(gpus []GPU) []string {
@@ -90,3 +79,16 @@ func domainChecks(f *Findings) []node.Check {
 	}
 	return []node.Check{node.Good(name, "", "the GPUs are in clique %s, and the kernel has IMEX channels", all[0])}
 }
+
+const (
+	// nvidiaModule is the kernel driver through which NVML sees a GPU.
+	nvidiaModule = "nvidia"
+	// virtualGPU is a GPU that a hypervisor provides to this machine.
+	virtualGPU = "VGPU"
+
+	fabricNotSupported = "NotSupported"
+	fabricNotStarted   = "NotStarted"
+	fabricInProgress   = "InProgress"
+	fabricCompleted    = "Completed"
+	fabricSuccess      = "Success"
+)

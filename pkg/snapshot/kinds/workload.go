@@ -29,28 +29,6 @@ type workloadManifest struct {
 	Status json.RawMessage `json:"status,omitempty"`
 }
 
-type workloadSpec struct {
-	Selector json.RawMessage         `json:"selector,omitempty"`
-	Template *corev1.PodTemplateSpec `json:"template,omitempty"`
-	// Replicas is the number of pods; for a Job it is Parallelism, or the fewer
-	// Completions. Custom resources can have anything there.
-	Replicas    json.RawMessage `json:"replicas,omitempty"`
-	Parallelism json.RawMessage `json:"parallelism,omitempty"`
-	Completions json.RawMessage `json:"completions,omitempty"`
-	// JobTemplate is where a CronJob has it.
-	JobTemplate *jobTemplate `json:"jobTemplate,omitempty"`
-	// Suspend is a boolean in the kinds that have it.
-	Suspend json.RawMessage `json:"suspend,omitempty"`
-	// Paused and Strategy are only read of a Deployment, PodManagementPolicy of a
-	// StatefulSet, UpdateStrategy of a DaemonSet.
-	Paused              json.RawMessage `json:"paused,omitempty"`
-	Strategy            json.RawMessage `json:"strategy,omitempty"`
-	PodManagementPolicy json.RawMessage `json:"podManagementPolicy,omitempty"`
-	UpdateStrategy      json.RawMessage `json:"updateStrategy,omitempty"`
-	// ActiveDeadlineSeconds is only read of a Job.
-	ActiveDeadlineSeconds json.RawMessage `json:"activeDeadlineSeconds,omitempty"`
-}
-
 type jobTemplate struct {
 	Spec workloadSpec `json:"spec"`
 }
