@@ -14,7 +14,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/behavior"
-
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
