@@ -15,6 +15,7 @@ import (
 
 	tc "github.com/kubectl-dra/kubectl-dra/internal/testcluster"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
 // TestConditionOfNode: headline, groups, outlook, conflict and remedy name the condition of the
@@ -175,4 +176,13 @@ func TestGateStays(t *testing.T) {
 			t.Errorf("%s: got %v", name, e.SchedulingGates)
 		}
 	}
+}
+
+func explainPod(t *testing.T, snap *snapshot.Snapshot) *api.Explanation {
+	t.Helper()
+	got, err := Explain(t.Context(), snap, Options{Object: api.Ref(api.KindPod, tc.Namespace, "train-0")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return got
 }

@@ -1,7 +1,7 @@
 // Copyright The kubectl-dra Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package explain
+package hints_test
 
 import (
 	"fmt"
@@ -18,6 +18,7 @@ import (
 
 	tc "github.com/kubectl-dra/kubectl-dra/internal/testcluster"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
+	"github.com/kubectl-dra/kubectl-dra/pkg/explain"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
@@ -253,7 +254,7 @@ func TestHints(t *testing.T) {
 
 func explainPod(t *testing.T, snap *snapshot.Snapshot) *api.Explanation {
 	t.Helper()
-	got, err := Explain(t.Context(), snap, Options{Object: api.Ref(api.KindPod, tc.Namespace, "train-0")})
+	got, err := explain.Explain(t.Context(), snap, explain.Options{Object: api.Ref(api.KindPod, tc.Namespace, "train-0")})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -278,7 +279,7 @@ func TestUnmappedExtendedResource(t *testing.T) {
 		"plain pod":     {parts: []any{tc.Nodes("node-1"), tc.Pod("train-0")}, want: "uses no ResourceClaim and no extended resource of a DeviceClass"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			e, err := Explain(t.Context(), tc.Cluster(test.parts...), Options{Object: api.Ref(api.KindPod, tc.Namespace, "train-0")})
+			e, err := explain.Explain(t.Context(), tc.Cluster(test.parts...), explain.Options{Object: api.Ref(api.KindPod, tc.Namespace, "train-0")})
 			said := ""
 			switch {
 			case err != nil:
@@ -293,54 +294,6 @@ func TestUnmappedExtendedResource(t *testing.T) {
 			}
 			if !strings.Contains(said, test.want) {
 				t.Errorf("got %q, want %q", said, test.want)
-			}
-		})
-	}
-}
-
-// TestExtendedResourceNames asks about a pod with three extended resources. Users
-// know the containers and the resources, and not the names of the requests that the
-// scheduler makes of them.
-func TestExtendedResourceNames(t *testing.T) {
-	for name, counts := range map[string][3]string{"short of one": {"5", "1", "1"}, "together": {"2", "1", "2"}, "fits": {"1", "1", "1"}} {
-		t.Run(name, func(t *testing.T) {
-			asking := tc.Pod("train-0", func(p *corev1.Pod) {
-				p.Spec.Containers[0].Resources.Limits = corev1.ResourceList{
-					"example.com/gpu": resource.MustParse(counts[0]), "deviceclass.resource.kubernetes.io/gpu": resource.MustParse(counts[1]),
-				}
-				side := *p.Spec.Containers[0].DeepCopy()
-				side.Name, side.Resources.Limits = "side", corev1.ResourceList{"example.com/gpu": resource.MustParse(counts[2])}
-				p.Spec.Containers = append(p.Spec.Containers, side)
-			})
-			snap := tc.Cluster(tc.Gate("DRAExtendedResource", true), tc.Nodes("n1"), tc.Pool("n1", tc.Devices(4)...), asking, func(s *snapshot.Snapshot) {
-				s.Classes[0].Spec.ExtendedResourceName = ptr.To("example.com/gpu")
-			})
-			e, err := Explain(t.Context(), snap, Options{Object: api.Ref(api.KindPod, tc.Namespace, "train-0"), Device: "n1/gpu-0"})
-			if err != nil {
-				t.Fatal(err)
-			}
-			said := []string{e.Summary, e.Device.Summary}
-			for _, group := range e.Nodes {
-				said = append(said, group.Message)
-			}
-			for _, r := range e.Device.Requests {
-				said = append(said, r.Message)
-			}
-			if e.Conflict != nil {
-				for _, element := range e.Conflict.Facts {
-					said = append(said, element.Text)
-				}
-			}
-			for _, remedy := range e.Remedies {
-				said = append(said, remedy.Change)
-			}
-			for _, text := range said {
-				if strings.Contains(text, "container-") {
-					t.Errorf("it says %q", text)
-				}
-			}
-			if text := strings.Join(said, "\n"); !strings.Contains(text, "container main (example.com/gpu)") && !strings.Contains(text, "container main (deviceclass.resource.kubernetes.io/gpu)") {
-				t.Errorf("it names no container:\n%s", text)
 			}
 		})
 	}
