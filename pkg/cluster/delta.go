@@ -172,7 +172,7 @@ func seenByOthers(pod *corev1.Pod) *corev1.Pod {
 }
 
 // lasting returns what containers have otherwise than their spec says, without how they do.
-// One of which nothing remains is left out.
+// A container status of which nothing remains is left out.
 func lasting(containers []corev1.Container, statuses []corev1.ContainerStatus) []corev1.ContainerStatus {
 	var list []corev1.ContainerStatus
 	for i := range statuses {

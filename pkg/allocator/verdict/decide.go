@@ -222,7 +222,7 @@ func (v *Verdict) Again(w WhatIf) (*funnel.Question, error) {
 	}
 	q := funnel.NewQuestion(c, t.Pod, slices.Clone(t.Claims))
 	if !w.Features {
-		// No change is about what devices publish, so that results and names hold.
+		// No change affects what drivers publish, so that results and names hold.
 		q.Selectors, q.Catalog = v.Selectors, v.Catalog
 	}
 	for i, edits := range w.Claims {

@@ -145,7 +145,7 @@ func decodeTemplate(data []byte, version string) (template *resourceapi.Resource
 }
 
 // defaultClaimSpec sets what the API server sets when a claim is created, so that a manifest reads
-// like the object it becomes. The rules are those of pkg/apis/resource/v1/defaults.go and the
+// like the object it becomes. The rules are in pkg/apis/resource/v1/defaults.go and the
 // +default markers of k8s.io/api/resource/v1.
 func defaultClaimSpec(spec *resourceapi.ResourceClaimSpec) {
 	for i := range spec.Devices.Requests {

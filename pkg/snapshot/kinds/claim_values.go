@@ -382,7 +382,7 @@ func (r *rejections) constraint(c *resourceapi.DeviceConstraint, known []string,
 	}
 }
 
-// configuration adds opaque parameters that are none. Their length is that of the
+// configuration adds opaque parameters that are none. Their length is the length of the
 // text that the API server gets, which is compact JSON.
 func (r *rejections) configuration(c *resourceapi.DeviceConfiguration, path string) {
 	if c.Opaque == nil {

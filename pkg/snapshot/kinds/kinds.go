@@ -179,7 +179,7 @@ func CheckValues(object metav1.Object, apiVersion string) error {
 }
 
 // Rejected finds what an API server rejects in an object that is to be created.
-// Paths are those of the newest version.
+// Paths are paths of the newest version.
 func Rejected(object metav1.Object, apiVersion string) []*FieldError {
 	r := &rejections{}
 	switch object := object.(type) {

@@ -19,7 +19,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/live"
 )
 
-// YAMLText shows the object that an item is about; nil if it is none.
+// YAMLText shows the object that an item is about; it returns nil for an item without one.
 func YAMLText(item any) *Text {
 	var name string
 	var find func(p *live.Picture) runtime.Object
