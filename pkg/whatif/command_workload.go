@@ -5,6 +5,7 @@ package whatif
 
 import (
 	"encoding/json"
+	"maps"
 	"slices"
 	"strings"
 
@@ -15,7 +16,6 @@ import (
 
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/shell"
-	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
 // workload writes edits of the pod template of a workload.
@@ -55,7 +55,7 @@ func (w *commandWriter) workload(object api.ObjectRef, edits []api.Edit) {
 		return
 	}
 	if m.isJob() {
-		w.add("kubectl get %s -o yaml | kubectl patch --local -f - -p %s -o yaml | kubectl replace --force -f -", which, shell.Quote(string(patch)))
+		w.add("kubectl get %s -o yaml | kubectl patch --local -f - -p %s -o json | kubectl replace --force -f -", which, shell.Quote(string(patch)))
 		return
 	}
 	w.add("kubectl patch %s -p %s", which, shell.Quote(string(patch)))
@@ -149,7 +149,7 @@ func withoutGenerated(patch map[string]any, m Workload, pod *corev1.Pod) {
 // resourceclaim controller leaves them alone.
 func (w *commandWriter) bringToPods() []string {
 	var bare, made []*corev1.Pod
-	var claims []string
+	claims := map[string][]*resourceapi.ResourceClaim{}
 	for _, p := range w.pods {
 		pod := w.snap.Pod(p.Namespace, p.Name)
 		if pod == nil || !p.Changed || slices.Contains(w.changed, api.RefTo(api.KindPod, pod)) {
@@ -160,15 +160,19 @@ func (w *commandWriter) bringToPods() []string {
 		switch {
 		case changed && m.ReplacesPods():
 		case !changed && (isMade && m.isJob() || w.sharesClaims(pod)):
-			claims = append(claims, w.renewedClaims(pod)...)
+			unallocated, templates := w.claimsFromChanged(pod)
+			for i, claim := range unallocated {
+				if !slices.Contains(claims[templates[i]], claim) {
+					claims[templates[i]] = append(claims[templates[i]], claim)
+				}
+			}
 		case isMade:
 			made = append(made, pod)
 		default:
 			bare = append(bare, pod)
 		}
 	}
-	slices.Sort(claims)
-	lines := slices.Compact(claims)
+	lines := w.renewed(claims)
 	if len(bare) > 0 {
 		lines = append(lines, "kubectl get "+podWords(bare)+" -o yaml | kubectl replace --force -f -")
 	}
@@ -192,18 +196,18 @@ func podWords(pods []*corev1.Pod) string {
 	return shell.KubectlObjects("pod", pods[0].Namespace, names...)
 }
 
-// templateClaims lists the unallocated claims of a pod that were made from the changed
-// templates.
-func templateClaims(snap *snapshot.Snapshot, pod *corev1.Pod, changed func(template string) bool) (claims []*resourceapi.ResourceClaim, templates []string) {
+// claimsFromChanged lists the unallocated claims of a pod that were made from the changed
+// templates, each with the name of its template.
+func (w *commandWriter) claimsFromChanged(pod *corev1.Pod) (claims []*resourceapi.ResourceClaim, templates []string) {
 	for _, entry := range pod.Spec.ResourceClaims {
-		if entry.ResourceClaimTemplateName == nil || !changed(*entry.ResourceClaimTemplateName) {
+		if entry.ResourceClaimTemplateName == nil || w.templates[*entry.ResourceClaimTemplateName] == nil {
 			continue
 		}
 		for _, status := range pod.Status.ResourceClaimStatuses {
 			if status.Name != entry.Name || status.ResourceClaimName == nil {
 				continue
 			}
-			if claim := snap.Claim(pod.Namespace, *status.ResourceClaimName); claim != nil && claim.Status.Allocation == nil {
+			if claim := w.snap.Claim(pod.Namespace, *status.ResourceClaimName); claim != nil && claim.Status.Allocation == nil {
 				claims, templates = append(claims, claim), append(templates, *entry.ResourceClaimTemplateName)
 			}
 		}
@@ -214,25 +218,32 @@ func templateClaims(snap *snapshot.Snapshot, pod *corev1.Pod, changed func(templ
 // sharesClaims reports whether a claim of a pod, made from a changed template, belongs to a
 // PodGroup instead of the pod.
 func (w *commandWriter) sharesClaims(pod *corev1.Pod) bool {
-	claims, _ := templateClaims(w.snap, pod, func(name string) bool { return w.templates[name] != nil })
+	claims, _ := w.claimsFromChanged(pod)
 	return slices.ContainsFunc(claims, func(claim *resourceapi.ResourceClaim) bool {
 		return !slices.ContainsFunc(claim.OwnerReferences, func(o metav1.OwnerReference) bool { return o.Kind == api.KindPod })
 	})
 }
 
-// renewedClaims writes the edits of templates as edits of the pod's claims from them.
-func (w *commandWriter) renewedClaims(pod *corev1.Pod) []string {
-	claims, templates := templateClaims(w.snap, pod, func(name string) bool { return w.templates[name] != nil })
+// renewed writes the edits of templates as edits of the claims from each template. One
+// command replaces all claims of a template: if it replaced one after the other, a gang
+// could start with the first changed claims, and the deletion of a claim that is in use
+// does not end.
+func (w *commandWriter) renewed(claims map[string][]*resourceapi.ResourceClaim) []string {
 	other := commandWriter{snap: w.snap}
-	for i, claim := range claims {
+	for _, template := range slices.Sorted(maps.Keys(claims)) {
 		var edits []api.Edit
-		for _, e := range w.templates[templates[i]] {
+		for _, e := range w.templates[template] {
 			if path, ok := strings.CutPrefix(e.Path, "/spec/spec"); ok {
 				e.Path = "/spec" + path
 				edits = append(edits, e)
 			}
 		}
-		other.replaced(shell.KubectlObjects("resourceclaim", claim.Namespace, claim.Name), edits)
+		var names []string
+		for _, claim := range claims[template] {
+			names = append(names, claim.Name)
+		}
+		slices.Sort(names)
+		other.replaced(shell.KubectlObjects("resourceclaim", claims[template][0].Namespace, names...), edits)
 	}
 	return other.lines
 }

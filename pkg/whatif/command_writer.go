@@ -29,9 +29,10 @@ func (w *commandWriter) add(format string, args ...any) {
 	w.lines = append(w.lines, fmt.Sprintf(format, args...))
 }
 
-// replaced writes edits of an object whose spec cannot be changed.
+// replaced writes edits of objects whose specs cannot be changed. Of several objects, kubectl
+// patch --local prints YAML documents without a line between them, but JSON can be read back.
 func (w *commandWriter) replaced(which string, edits []api.Edit) {
 	if patch, err := patchOf(edits, ""); err == nil {
-		w.add("kubectl get %s -o yaml | kubectl patch --local -f - --type=json -p %s -o yaml | kubectl replace --force -f -", which, shell.Quote(string(patch)))
+		w.add("kubectl get %s -o yaml | kubectl patch --local -f - --type=json -p %s -o json | kubectl replace --force -f -", which, shell.Quote(string(patch)))
 	}
 }
