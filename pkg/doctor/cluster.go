@@ -13,13 +13,16 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/lifecycle"
 )
 
-// maxObjects limits how many objects, and how many pieces of evidence, a finding names.
+// maxObjects limits how many objects, and how many pieces of evidence, a diagnosis names for a
+// finding.
 const maxObjects = 10
 
 // cluster is the input of checks.
 type cluster struct {
 	opts    *Options
 	cluster *facts.Cluster
+	// most limits how many objects, and how much evidence, a finding names.
+	most int
 
 	inventory *inventory.Inventory
 	// Results that are computed once: the inventory, the pods that have devices and do not

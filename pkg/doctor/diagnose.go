@@ -28,7 +28,7 @@ func Diagnose(ctx context.Context, c *facts.Cluster, opts Options) (*api.Diagnos
 }
 
 func newCluster(c *facts.Cluster, opts *Options) *cluster {
-	in := &cluster{opts: opts, cluster: c, inventory: inventory.New(c)}
+	in := &cluster{opts: opts, cluster: c, inventory: inventory.New(c), most: maxObjects}
 	in.claims = sync.OnceValue(in.inventory.Claims)
 	in.blocked = sync.OnceValue(func() []lifecycle.BlockedPod { return lifecycle.NewStages(in.cluster).BlockedPods() })
 	in.classes = once(func(ctx context.Context) ([]api.Class, error) {
@@ -70,8 +70,8 @@ func (in *cluster) diagnose(ctx context.Context) (*api.Diagnosis, error) {
 				continue
 			}
 			finding.ObjectCount = len(finding.Objects)
-			finding.Objects = finding.Objects[:min(len(finding.Objects), maxObjects)]
-			finding.Evidence = finding.Evidence[:min(len(finding.Evidence), maxObjects)]
+			finding.Objects = finding.Objects[:min(len(finding.Objects), in.most)]
+			finding.Evidence = finding.Evidence[:min(len(finding.Evidence), in.most)]
 			checks.Count(&out.Counts, finding.Severity)
 			out.Findings = append(out.Findings, finding)
 		}

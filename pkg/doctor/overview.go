@@ -6,6 +6,7 @@ package doctor
 import (
 	"context"
 	"fmt"
+	"math"
 
 	corev1 "k8s.io/api/core/v1"
 
@@ -13,32 +14,57 @@ import (
 	facts "github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain"
 	"github.com/kubectl-dra/kubectl-dra/pkg/inventory"
+	"github.com/kubectl-dra/kubectl-dra/pkg/lifecycle"
 )
+
+// Examination has the facts behind an overview of a cluster: what there is, why pods wait or
+// do not work, and the findings of all checks.
+type Examination struct {
+	Inventory *inventory.Inventory
+	Survey    *inventory.Survey
+	// Answers are the explanations of the pods that wait, in the order of [facts.Cluster.Waiting].
+	Answers []explain.Answer
+	// Blocked are the pods that have devices and cannot work with them.
+	Blocked []lifecycle.BlockedPod
+	// Diagnosis has the findings with all of their objects and all evidence.
+	Diagnosis *api.Diagnosis
+}
+
+// Examine explains all pods that wait, and makes all checks. An error means that one of these
+// failed, not that the cluster has a problem.
+func Examine(ctx context.Context, c *facts.Cluster) (*Examination, error) {
+	in := newCluster(c, &Options{})
+	in.most = math.MaxInt
+	survey, err := in.inventory.Survey(ctx, in.inventory.Usage())
+	if err != nil {
+		return nil, fmt.Errorf("look at the cluster: %w", err)
+	}
+	x := &Examination{Inventory: in.inventory, Survey: survey}
+	if x.Answers, err = in.explained(ctx); err != nil {
+		return nil, err
+	}
+	if x.Diagnosis, err = in.diagnose(ctx); err != nil {
+		return nil, err
+	}
+	x.Blocked = in.blocked()
+	return x, nil
+}
 
 // Overview makes the overview of a cluster: it explains all pods that wait, and makes all
 // checks. Pods and claims are those of a namespace or, if that is empty, of all. The error
 // says what failed, which is none of the cluster's faults.
 func Overview(ctx context.Context, c *facts.Cluster, namespace string) (*inventory.Overview, error) {
-	in := newCluster(c, &Options{})
-	survey, err := in.inventory.Survey(ctx, in.inventory.Usage())
-	if err != nil {
-		return nil, fmt.Errorf("look at the cluster: %w", err)
-	}
-	explained, err := in.explained(ctx)
+	x, err := Examine(ctx, c)
 	if err != nil {
 		return nil, err
 	}
-	reasons := make(map[*corev1.Pod]api.StuckReason, len(explained))
+	reasons := make(map[*corev1.Pod]api.StuckReason, len(x.Answers))
 	for i, pod := range c.Waiting() {
-		reasons[pod] = explain.Reason(explained[i].Explanation, explained[i].Err)
+		reasons[pod] = explain.Reason(x.Answers[i].Explanation, x.Answers[i].Err)
 	}
-	found, err := in.diagnose(ctx)
-	if err != nil {
-		return nil, err
-	}
-	o := survey.Overview(inventory.Known{
-		Namespace: namespace, Reason: func(pod *corev1.Pod) api.StuckReason { return reasons[pod] }, Findings: found.Findings,
+	o := x.Survey.Overview(inventory.Known{
+		Namespace: namespace, Reason: func(pod *corev1.Pod) api.StuckReason { return reasons[pod] }, Findings: x.Diagnosis.Findings,
 	})
-	o.AddNodes(in.inventory.Nodes())
+	o.AddNodes(x.Inventory.Nodes())
 	return o, nil
 }

@@ -1,0 +1,251 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cause
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+
+	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
+	"github.com/kubectl-dra/kubectl-dra/pkg/english"
+	"github.com/kubectl-dra/kubectl-dra/pkg/explain"
+	"github.com/kubectl-dra/kubectl-dra/pkg/shell"
+)
+
+// fromAnswers makes causes of the answers about pods: a class whose devices are in use is the
+// cause of all pods that wait for claims to be released. A pod that has no cause yet is one by
+// itself, together with pods that fail for the same reason at the same object.
+func (f *finder) fromAnswers() {
+	for _, s := range f.stuck {
+		switch {
+		case s.err != nil:
+			c := f.own(s, string(api.Undetermined), s.ref, s.err.Error(), nil)
+			c.Severity = api.SeverityWarning
+		case s.refused != nil:
+			f.fromRefused(s)
+		case s.blocked != nil:
+			if len(s.causes) == 0 {
+				f.fromBlocked(s)
+			}
+		case s.starts():
+		case waitsForClaims(s.answer):
+			f.fromFull(s)
+		case len(s.causes) == 0:
+			c := f.own(s, explain.Word(s.answer), f.at(s), s.answer.Summary, s.step())
+			if s.answer.Verdict == api.Undetermined || s.answer.Verdict == api.Fits {
+				c.Severity = api.SeverityWarning
+			}
+			c.mendOwn(s)
+		}
+	}
+	for _, c := range f.causes {
+		if c.needs != nil {
+			f.describeFull(c)
+		}
+	}
+}
+
+// own returns the cause that a pod is by itself, with pods that fail for the same reason at the
+// same object.
+func (f *finder) own(s *stuck, code string, at api.ObjectRef, message string, step *api.NextStep) *cause {
+	c, made := f.cause(key{code, at.String()})
+	if made {
+		c.Severity, c.Message, c.NextStep = api.SeverityError, message, step
+		if s.answer != nil {
+			c.Evidence = s.answer.StageEvidence
+		}
+	}
+	f.blame(c, at)
+	c.suffer(s)
+	return c
+}
+
+// step returns the first remedy of a pod that its user can make, or else the first remedy or next
+// step at all.
+func (s *stuck) step() *api.NextStep {
+	e := s.full
+	i := max(0, slices.IndexFunc(e.Remedies, func(r api.Remedy) bool { return r.Actor == api.ActorUser }))
+	switch {
+	case len(e.Remedies) > 0:
+		return &api.NextStep{Actor: e.Remedies[i].Actor, Text: e.Remedies[i].Change, Commands: e.Remedies[i].Commands}
+	case len(e.NextSteps) > 0:
+		return &e.NextSteps[0]
+	default:
+		return &api.NextStep{Actor: api.ActorUser, Text: "no change is known that helps; see all conditions", Commands: []string{whyPod(s.pod)}}
+	}
+}
+
+// at returns the object at fault if a pod does not fit for what it asks: the first object that
+// a user's remedy changes, or else the template, the claim, or the workload. Equal pods have the
+// object of the first of them.
+func (f *finder) at(s *stuck) api.ObjectRef {
+	if first := f.byRef[s.answer.SameAs]; first != nil && first.answer != nil && first.answer.SameAs.Kind == "" {
+		s = first
+	}
+	if s.answer.Code == api.ClassNotFound {
+		// Whoever creates the class helps all pods that name it.
+		for _, class := range classesOf(s.full) {
+			if strings.Contains(s.answer.Summary, "DeviceClass "+class+" ") {
+				return api.Ref("DeviceClass", "", class)
+			}
+		}
+	}
+	for i := range s.full.Remedies {
+		if r := &s.full.Remedies[i]; r.Actor == api.ActorUser && len(r.Edits) > 0 && s.full == s.answer {
+			return r.Edits[0].Object
+		}
+	}
+	for _, entry := range s.pod.Spec.ResourceClaims {
+		if entry.ResourceClaimTemplateName != nil {
+			return api.Ref(api.KindTemplate, s.pod.Namespace, *entry.ResourceClaimTemplateName)
+		}
+		if entry.ResourceClaimName != nil {
+			return api.Ref(api.KindClaim, s.pod.Namespace, *entry.ResourceClaimName)
+		}
+	}
+	return s.owner()
+}
+
+// waitsForClaims reports whether a pod fits when claims are released.
+func waitsForClaims(e *api.Explanation) bool {
+	when := explain.When(e)
+	return e.Verdict == api.DoesNotFit && (e.Code == api.PodsCompete || when == api.LowerPrioritiesGone || when == api.ClaimsReleased)
+}
+
+// fromFull adds a pod to the causes of the classes of which it lacks devices.
+func (f *finder) fromFull(s *stuck) {
+	type lack struct {
+		class string
+		needs int64
+	}
+	var all, lacks []lack
+	for i := range s.full.Claims {
+		for j := range s.full.Claims[i].Requests {
+			r := &s.full.Claims[i].Requests[j]
+			one := lack{r.DeviceClass, max(r.Needs, 1)}
+			all = append(all, one)
+			if int64(r.MostOnOneNode) < one.needs {
+				lacks = append(lacks, one)
+			}
+		}
+	}
+	if len(lacks) == 0 {
+		lacks = all
+	}
+	for _, l := range lacks {
+		c, _ := f.cause(key{string(api.DeviceAllocated), l.class})
+		c.Severity = api.SeverityWarning
+		f.blame(c, api.Ref("DeviceClass", "", l.class))
+		if c.needs == nil {
+			c.needs = map[*stuck]int64{}
+		}
+		c.needs[s] += l.needs
+		c.suffer(s)
+	}
+}
+
+// describeFull says how many devices of a class the pods of a cause lack.
+func (f *finder) describeFull(c *cause) {
+	pods, needs := 0, int64(0)
+	for _, s := range c.stuck {
+		if f.in(s.ref.Namespace) {
+			pods++
+			needs += c.needs[s]
+		}
+	}
+	verb := "wait"
+	if pods == 1 {
+		verb = "waits"
+	}
+	c.Message = fmt.Sprintf("%s %s for %s of %s", english.Count(pods, "pod"), verb, english.Count(int(needs), "device"), c.key.group)
+	for i := range f.capacity {
+		if have := &f.capacity[i]; have.Class == c.key.group {
+			c.Message += fmt.Sprintf("; %d of %d are free", have.Devices.Free, have.Devices.Total)
+		}
+	}
+	c.NextStep = &api.NextStep{Actor: api.ActorNobody, Text: "wait until claims are released", Commands: []string{"kubectl dra classes " + shell.Quote(c.key.group) + " -o wide"}}
+	like, every := "", true
+	for _, s := range c.stuck {
+		out := s.full.Outlook
+		if out == nil || len(out.OneMoreNode) == 0 || out.OneMoreNode[0].Verdict != api.Fits {
+			every = false
+			break
+		}
+		like = cmp.Or(like, out.OneMoreNode[0].Like)
+		every = every && like == out.OneMoreNode[0].Like
+	}
+	if every && like != "" {
+		c.NextStep.Text += ", or add a node like " + like + " for each of them"
+		if pods == 1 {
+			c.NextStep.Text = "wait until claims are released, or add a node like " + like
+		}
+	}
+}
+
+// fromBlocked makes a cause of a pod that has devices and cannot work with them, with pods of the
+// same drivers that have the same problem.
+func (f *finder) fromBlocked(s *stuck) {
+	b := s.blocked
+	var drivers []string
+	for _, pc := range f.cluster.Claims.OfPod(s.pod) {
+		if pc.Claim == nil || pc.Claim.Status.Allocation == nil {
+			continue
+		}
+		for i := range pc.Claim.Status.Allocation.Devices.Results {
+			if driver := pc.Claim.Status.Allocation.Devices.Results[i].Driver; !slices.Contains(drivers, driver) {
+				drivers = append(drivers, driver)
+			}
+		}
+	}
+	slices.Sort(drivers)
+	c, made := f.cause(key{string(b.Code), strings.Join(drivers, ",")})
+	if made {
+		c.Severity, c.Message = api.SeverityError, fmt.Sprintf("pod %s/%s, stage %s: %s", b.Namespace, b.Name, b.Stage, b.Summary)
+		if len(b.Steps) > 0 {
+			c.NextStep = &b.Steps[0]
+		} else {
+			c.NextStep = &api.NextStep{Actor: cmp.Or(b.Actor, api.ActorAdmin), Text: "see all conditions", Commands: []string{whyPod(s.pod)}}
+		}
+	} else {
+		c.alike++
+	}
+	if b.Proof != nil {
+		c.Evidence = append(c.Evidence, *b.Proof)
+	}
+	for _, driver := range drivers {
+		f.blame(c, api.Ref("Driver", "", driver))
+	}
+	c.suffer(s)
+}
+
+func whyPod(pod *corev1.Pod) string {
+	return "kubectl dra why " + shell.Quote("pod/"+pod.Name) + " -n " + shell.Quote(pod.Namespace)
+}
+
+// fromRefused makes a cause of a workload whose pods the API server refuses, with workloads that
+// are refused because of the same object.
+func (f *finder) fromRefused(s *stuck) {
+	r, at := s.refused, s.ref
+	for _, e := range r.Evidence {
+		if e.Object.Kind != "Event" && e.Object != s.ref && e.Object.Name != "" {
+			at = e.Object
+			break
+		}
+	}
+	c, made := f.cause(key{string(r.Code), at.String()})
+	if made {
+		c.Severity, c.Message, c.Evidence = api.SeverityError, fmt.Sprintf("%s: %s", s.ref.Title(), r.Reason), r.Evidence
+		if len(r.Steps) > 0 {
+			c.NextStep = &r.Steps[0]
+		}
+	} else {
+		c.alike++
+	}
+	f.blame(c, at)
+	c.suffer(s)
+}

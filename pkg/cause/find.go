@@ -1,0 +1,175 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cause
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/duration"
+
+	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
+	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
+	"github.com/kubectl-dra/kubectl-dra/pkg/doctor"
+	"github.com/kubectl-dra/kubectl-dra/pkg/english"
+	"github.com/kubectl-dra/kubectl-dra/pkg/explain"
+	"github.com/kubectl-dra/kubectl-dra/pkg/inventory"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
+)
+
+// Find returns the condition of a cluster by its causes. With a namespace, only pods in it count,
+// and causes that concern neither it nor what all namespaces share are left out. The error is
+// that of ctx, or says which check failed.
+func Find(ctx context.Context, c *cluster.Cluster, namespace string) (*api.Status, error) {
+	x, err := doctor.Examine(ctx, c)
+	if err != nil {
+		return nil, fmt.Errorf("find causes: %w", err)
+	}
+	f := &finder{cluster: c, exam: x, namespace: namespace, byKey: map[key]*cause{}, byObject: map[api.ObjectRef]*cause{}, byRef: map[api.ObjectRef]*stuck{}}
+	f.list()
+	f.fromFindings()
+	f.fromConditions()
+	f.fromSymptoms()
+	overview := x.Survey.Overview(inventory.Known{Namespace: namespace, Reason: func(*corev1.Pod) api.StuckReason { return api.StuckReason{} }})
+	f.capacity = overview.Capacity
+	f.fromAnswers()
+	causes := f.ranked()
+	if err := f.mend(ctx, causes); err != nil {
+		return nil, err
+	}
+	out := &api.Status{
+		TypeMeta: metav1.TypeMeta{APIVersion: api.APIVersion, Kind: "Status"},
+		Source:   c.Snapshot.Source, Namespace: namespace,
+		Pods: f.count(), Capacity: overview.Capacity, Causes: make([]api.Cause, 0, len(causes)),
+		Upcoming: f.upcoming(), NotChecked: notChecked(x.Diagnosis), Assumptions: overview.Assumptions,
+	}
+	for _, c := range causes {
+		out.Causes = append(out.Causes, c.shown())
+	}
+	return out, nil
+}
+
+// count counts the pods of the namespace that wait or are blocked.
+func (f *finder) count() api.StatusPods {
+	var pods api.StatusPods
+	for _, s := range f.stuck {
+		switch {
+		case !f.in(s.ref.Namespace):
+		case s.blocked != nil:
+			pods.Blocked++
+		case s.answer != nil:
+			pods.Waiting++
+			pods.LongestSeconds = max(pods.LongestSeconds, s.age)
+			if s.starts() {
+				pods.Starting++
+			}
+		}
+	}
+	return pods
+}
+
+// upcoming lists evictions that are due, and claims that are being released.
+func (f *finder) upcoming() []api.Upcoming {
+	var list []api.Upcoming
+	now := f.cluster.Snapshot.Now()
+	for i := range f.taints {
+		t := &f.taints[i]
+		pods := 0
+		for j := range t.Pods {
+			if t.Pods[j].Evicted && f.in(t.Pods[j].Namespace) {
+				pods++
+			}
+		}
+		if t.NextEviction == nil || pods == 0 {
+			continue
+		}
+		due := "now"
+		if left := t.NextEviction.Sub(now); left > 0 {
+			due = "in " + duration.HumanDuration(left)
+		}
+		list = append(list, api.Upcoming{
+			Kind: api.UpcomingEviction, Count: pods, At: t.NextEviction,
+			Message: fmt.Sprintf("taint %s evicts %s, the first %s", inventory.TaintText(t), english.Count(pods, "pod"), due),
+		})
+	}
+	slices.SortStableFunc(list, func(a, b api.Upcoming) int { return a.At.Compare(b.At.Time) })
+	claims, devices := 0, 0
+	for _, claim := range f.cluster.Snapshot.Claims {
+		if claim.DeletionTimestamp != nil && claim.Status.Allocation != nil && f.in(claim.Namespace) {
+			claims++
+			devices += len(claim.Status.Allocation.Devices.Results)
+		}
+	}
+	if claims > 0 {
+		verb := "are"
+		if claims == 1 {
+			verb = "is"
+		}
+		list = append(list, api.Upcoming{
+			Kind: api.UpcomingRelease, Count: claims,
+			Message: fmt.Sprintf("%s %s being deleted, with %s", english.Count(claims, "claim"), verb, english.Count(devices, "device")),
+		})
+	}
+	return list
+}
+
+// notChecked lists the checks that could not be made by their reasons.
+func notChecked(d *api.Diagnosis) []string {
+	var reasons []string
+	codes := map[string][]string{}
+	for i := range d.Findings {
+		f := &d.Findings[i]
+		if f.Severity != api.SeverityUnknown {
+			continue
+		}
+		if codes[f.Message] == nil {
+			reasons = append(reasons, f.Message)
+		}
+		codes[f.Message] = append(codes[f.Message], f.Code)
+	}
+	list := make([]string, 0, len(reasons))
+	for _, reason := range reasons {
+		list = append(list, fmt.Sprintf("%s: %s", english.Count(len(codes[reason]), "check"), strings.TrimPrefix(reason, "not checked: ")))
+	}
+	return list
+}
+
+// list lists the pods that do not run, and the workloads whose pods are refused.
+func (f *finder) list() {
+	now := f.cluster.Snapshot.Now()
+	f.taints = f.exam.Inventory.Taints()
+	for i, pod := range f.cluster.Waiting() {
+		s := f.add(&stuck{ref: api.RefTo(api.KindPod, pod), pod: pod, err: f.exam.Answers[i].Err, answer: f.exam.Answers[i].Explanation})
+		if !pod.CreationTimestamp.IsZero() {
+			s.age = int64(now.Sub(pod.CreationTimestamp.Time).Seconds())
+		}
+	}
+	for i := range f.exam.Blocked {
+		b := &f.exam.Blocked[i]
+		pod := f.cluster.Snapshot.Pod(b.Namespace, b.Name)
+		if pod == nil || snapshot.Waits(pod) {
+			// A pod without a node waits: it is explained, and that says the same.
+			continue
+		}
+		s := f.add(&stuck{ref: api.RefTo(api.KindPod, pod), pod: pod, blocked: b})
+		if !pod.CreationTimestamp.IsZero() {
+			s.age = int64(now.Sub(pod.CreationTimestamp.Time).Seconds())
+		}
+	}
+	for _, r := range explain.RefusedWorkloads(f.cluster) {
+		f.add(&stuck{ref: r.Workload.Ref(), refused: r})
+	}
+	// The answer of equal pods has the advice of the first of them.
+	for _, s := range f.stuck {
+		if s.full = s.answer; s.answer != nil && s.answer.SameAs.Kind != "" {
+			if first := f.byRef[s.answer.SameAs]; first != nil && first.answer != nil {
+				s.full = first.answer
+			}
+		}
+	}
+}

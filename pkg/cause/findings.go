@@ -1,0 +1,172 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cause
+
+import (
+	"slices"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
+)
+
+// aboutPods returns the checks whose findings repeat the answer about a pod or a taint: these
+// are causes by themselves.
+func aboutPods() []string {
+	return []string{"DRA1504", "DRA1506", "DRA1601", "DRA1602", "DRA1603", "DRA1605", "DRA1606", "DRA1608"}
+}
+
+// fromFindings makes causes of doctor's findings. Findings about claims and templates of pods
+// that have another cause add nothing to it but their codes.
+func (f *finder) fromFindings() {
+	for i := range f.exam.Diagnosis.Findings {
+		finding := &f.exam.Diagnosis.Findings[i]
+		if finding.Severity != api.SeverityError && finding.Severity != api.SeverityWarning || slices.Contains(aboutPods(), finding.Code) {
+			continue
+		}
+		if f.isSymptom(finding) {
+			f.symptoms = append(f.symptoms, finding)
+			continue
+		}
+		f.fromFinding(finding)
+	}
+}
+
+// isSymptom reports whether a finding is about claims and templates alone.
+func (f *finder) isSymptom(finding *api.Finding) bool {
+	return !slices.ContainsFunc(finding.Objects, func(o api.ObjectRef) bool {
+		return o.Kind != api.KindClaim && o.Kind != api.KindTemplate && f.byRef[o] == nil
+	})
+}
+
+// fromFinding makes a cause of a finding, or adds it to the cause of findings like it.
+func (f *finder) fromFinding(finding *api.Finding) {
+	var at []api.ObjectRef
+	var affected []*stuck
+	for _, o := range finding.Objects {
+		if s := f.byRef[o]; s != nil {
+			affected = append(affected, s)
+		} else {
+			at = append(at, o)
+		}
+	}
+	c, made := f.cause(key{finding.Code, f.groupOf(at)})
+	if made {
+		c.Severity, c.Message, c.NextStep, c.Findings = finding.Severity, finding.Message, finding.Remedy, []string{finding.Code}
+	} else {
+		c.alike++
+	}
+	c.Evidence = append(c.Evidence, finding.Evidence...)
+	f.blame(c, at...)
+	if finding.Severity == api.SeverityError {
+		affected = append(affected, f.users(at)...)
+	}
+	for _, s := range affected {
+		c.suffer(s)
+	}
+}
+
+// fromSymptoms adds findings about claims and templates to the causes of their pods. Where there
+// are none, the finding is a cause.
+func (f *finder) fromSymptoms() {
+	for _, finding := range f.symptoms {
+		known := false
+		for _, s := range f.users(finding.Objects) {
+			for _, c := range s.causes {
+				known = true
+				if !slices.Contains(c.Findings, finding.Code) {
+					c.Findings = append(c.Findings, finding.Code)
+				}
+			}
+		}
+		if !known {
+			f.fromFinding(finding)
+		}
+	}
+}
+
+// groupOf returns what the objects of findings like one have in common: the driver of slices and
+// pools, the workload of pods, the namespace of claims, nothing for nodes. Other objects are
+// apart.
+func (f *finder) groupOf(at []api.ObjectRef) string {
+	if len(at) == 0 {
+		return ""
+	}
+	first := at[0]
+	switch first.Kind {
+	case api.KindNode:
+		return ""
+	case api.KindClaim:
+		return first.Namespace
+	case "Pool":
+		driver, _, _ := strings.Cut(first.Name, "/")
+		return driver
+	case "ResourceSlice":
+		for _, slice := range f.cluster.Snapshot.Slices {
+			if slice.Name == first.Name {
+				return slice.Spec.Driver
+			}
+		}
+	case api.KindPod:
+		if pod := f.cluster.Snapshot.Pod(first.Namespace, first.Name); pod != nil {
+			if owner := metav1.GetControllerOfNoCopy(pod); owner != nil {
+				return pod.Namespace + "/" + owner.Name
+			}
+		}
+	}
+	return first.String()
+}
+
+// users returns the pods that do not run and use an object: a claim or a template, a class that
+// they ask for, or a node that is not ready.
+func (f *finder) users(objects []api.ObjectRef) []*stuck {
+	var list []*stuck
+	for _, s := range f.stuck {
+		if slices.ContainsFunc(objects, func(o api.ObjectRef) bool { return f.uses(s, o) }) {
+			list = append(list, s)
+		}
+	}
+	return list
+}
+
+func (f *finder) uses(s *stuck, o api.ObjectRef) bool {
+	if s.pod == nil || s.answer != nil && s.answer.Verdict == api.Fits {
+		return false
+	}
+	switch o.Kind {
+	case api.KindClaim, api.KindTemplate:
+		if o.Namespace != s.pod.Namespace {
+			return false
+		}
+		for _, entry := range s.pod.Spec.ResourceClaims {
+			if o.Kind == api.KindTemplate && entry.ResourceClaimTemplateName != nil && *entry.ResourceClaimTemplateName == o.Name {
+				return true
+			}
+		}
+		for _, pc := range f.cluster.Claims.OfPod(s.pod) {
+			if o.Kind == api.KindClaim && pc.Claim != nil && pc.Claim.Name == o.Name {
+				return true
+			}
+		}
+	case "DeviceClass":
+		return s.answer != nil && slices.Contains(classesOf(s.answer), o.Name)
+	case api.KindNode:
+		return s.blocked != nil && s.blocked.Code == api.NodeNotReady && s.pod.Spec.NodeName == o.Name
+	}
+	return false
+}
+
+// classesOf lists the classes that the requests of a pod name.
+func classesOf(e *api.Explanation) []string {
+	var classes []string
+	for i := range e.Claims {
+		for j := range e.Claims[i].Requests {
+			if class := e.Claims[i].Requests[j].DeviceClass; !slices.Contains(classes, class) {
+				classes = append(classes, class)
+			}
+		}
+	}
+	return classes
+}

@@ -1,0 +1,240 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package render
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/duration"
+
+	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
+	"github.com/kubectl-dra/kubectl-dra/pkg/english"
+)
+
+const (
+	// statusCauses and statusClasses limit what a status shows of causes and of classes, so that
+	// it fits a terminal of 24 lines.
+	statusCauses  = 4
+	statusClasses = 4
+	// barWidth is the width of the bar of a class.
+	barWidth = 16
+)
+
+// Status draws the condition of a cluster on one screen: the capacity of classes, the causes with
+// the worst first, and what is about to happen. With Wide, all of it is shown, and with Commands
+// the commands of next steps.
+func Status(w io.Writer, s *api.Status, opts Options) error {
+	p := NewPage(opts)
+	p.Text(0, Strong, statusTotal(s))
+	p.Blank()
+	writeCapacity(p, s.Capacity)
+	Causes(p, s.Causes)
+	if len(s.Upcoming) > 0 {
+		p.Heading("About to happen")
+		for i := range s.Upcoming {
+			p.Text(2, Plain, s.Upcoming[i].Message)
+		}
+	}
+	if len(s.NotChecked) > 0 {
+		p.Blank()
+		if opts.Wide {
+			for _, text := range s.NotChecked {
+				p.Text(0, Faint, "Not checked: "+text)
+			}
+		} else {
+			p.Text(0, Faint, "Not checked: "+s.NotChecked[0]+moreText(len(s.NotChecked)-1))
+		}
+	}
+	if opts.Wide {
+		for _, text := range s.Assumptions {
+			p.Text(0, Faint, text)
+		}
+	}
+	return p.Print(w)
+}
+
+// statusTotal says in one line how pods are.
+func statusTotal(s *api.Status) string {
+	var parts []string
+	if n := s.Pods.Waiting; n > 0 {
+		text := english.Count(n, "pod") + " " + verbOf(n, "waits", "wait") + " for devices"
+		if s.Pods.LongestSeconds > 0 {
+			text += ", the first for " + ageOf(s.Pods.LongestSeconds)
+		}
+		parts = append(parts, text)
+		if m := s.Pods.Starting; m > 0 {
+			parts = append(parts, fmt.Sprintf("%d of them %s now", m, verbOf(m, "fits", "fit")))
+		}
+	}
+	if n := s.Pods.Blocked; n > 0 {
+		parts = append(parts, english.Count(n, "pod")+" "+verbOf(n, "has", "have")+" devices and "+verbOf(n, "does", "do")+" not work")
+	}
+	if len(parts) == 0 {
+		parts = append(parts, "No pod waits for devices")
+	}
+	where := ""
+	if s.Namespace != "" {
+		where = " in namespace " + s.Namespace
+	}
+	if len(s.Causes) == 0 && len(s.NotChecked) == 0 {
+		parts = append(parts, "nothing is wrong")
+	}
+	return strings.Join(parts, "; ") + where + "."
+}
+
+func verbOf(n int, one, many string) string {
+	if n == 1 {
+		return one
+	}
+	return many
+}
+
+func ageOf(seconds int64) string {
+	return duration.HumanDuration(time.Duration(seconds) * time.Second)
+}
+
+func moreText(n int) string {
+	if n <= 0 {
+		return ""
+	}
+	return fmt.Sprintf(" (%d more: -o wide)", n)
+}
+
+// writeCapacity draws a bar for each class: classes that pods wait for first, then the fullest.
+func writeCapacity(p *Page, capacity []api.ClassCapacity) {
+	list := make([]*api.ClassCapacity, 0, len(capacity))
+	for i := range capacity {
+		list = append(list, &capacity[i])
+	}
+	share := func(c *api.ClassCapacity) float64 {
+		if c.Share == nil {
+			return 0
+		}
+		return *c.Share
+	}
+	slices.SortStableFunc(list, func(a, b *api.ClassCapacity) int {
+		return cmp.Or(cmp.Compare(b.Waiting, a.Waiting), cmp.Compare(share(b), share(a)))
+	})
+	shown := list
+	if !p.Opts.Wide {
+		shown = list[:min(len(list), statusClasses)]
+	}
+	name := 0
+	for _, c := range shown {
+		name = max(name, len(cmp.Or(c.Class, c.Driver)))
+	}
+	for _, c := range shown {
+		d := &c.Devices
+		used := d.Allocated + d.Shared
+		text := fmt.Sprintf("%d of %d, %d placeable", used, d.Total, d.Placeable)
+		if c.Waiting > 0 {
+			text += fmt.Sprintf(", %d %s", c.Waiting, verbOf(c.Waiting, "waits", "wait"))
+		}
+		p.Row(2, Cell{Text: cmp.Or(c.Class, c.Driver), Width: name}, Cell{Text: bar(share(c), barWidth), Width: barWidth, Mark: Faint}, Cell{Text: text})
+	}
+	if n := len(list) - len(shown); n > 0 {
+		p.Text(2, Faint, fmt.Sprintf("%s more: kubectl dra classes", english.Count(n, "class")))
+	}
+}
+
+// bar draws a share from 0 to 1 in a width.
+func bar(share float64, width int) string {
+	eighths := min(max(int(share*float64(width*8)+0.5), 0), width*8)
+	text := strings.Repeat("█", eighths/8)
+	if rest := eighths % 8; rest > 0 {
+		text += string([]rune(" ▏▎▍▌▋▊▉")[rest])
+	}
+	return text + strings.Repeat("·", width-len([]rune(text)))
+}
+
+// Causes draws causes, the worst first, each with who suffers from it, what mending it brings and
+// the next step.
+func Causes(p *Page, causes []api.Cause) {
+	shown := causes
+	if !p.Opts.Wide {
+		shown = causes[:min(len(causes), statusCauses)]
+	}
+	if len(causes) == 0 {
+		return
+	}
+	p.Heading("Causes")
+	for i := range shown {
+		writeCause(p, i+1, &shown[i])
+	}
+	if n := len(causes) - len(shown); n > 0 {
+		p.Text(2, Faint, fmt.Sprintf("%s more: -o wide", english.Count(n, "cause")))
+	}
+}
+
+func writeCause(p *Page, number int, c *api.Cause) {
+	mark := Plain
+	switch c.Severity {
+	case api.SeverityError:
+		mark = Bad
+	case api.SeverityWarning, api.SeverityUnknown:
+		mark = Unsure
+	case api.SeverityInfo:
+	}
+	const margin = 5
+	p.Row(1, Cell{Text: fmt.Sprint(number), Width: 2, Right: true, Mark: mark}, Cell{Text: c.Message, Mark: Strong})
+	if text := blast(c); text != "" {
+		p.Text(margin, Plain, text)
+	}
+	if p.Opts.Wide {
+		p.Text(margin, Faint, c.ID)
+		for i := range c.Affected {
+			p.Text(margin, Faint, affectedText(&c.Affected[i]))
+		}
+		for i := range c.Evidence {
+			p.Text(margin, Faint, evidenceLine(&c.Evidence[i]))
+		}
+	}
+	if c.NextStep == nil {
+		return
+	}
+	step := Actor(c.NextStep.Actor) + ": " + c.NextStep.Text
+	if c.Mended != nil {
+		step += "; then " + c.Mended.Message
+	}
+	p.Text(margin, Plain, step)
+	if len(c.NextStep.Commands) > 0 && (p.Opts.Wide || p.Opts.Commands) {
+		p.Verbatim(margin, strings.Join(c.NextStep.Commands, "\n"))
+	}
+}
+
+// blast says who suffers from a cause.
+func blast(c *api.Cause) string {
+	var parts []string
+	if len(c.Affected) > 0 {
+		text := affectedText(&c.Affected[0])
+		if n := c.Workloads - 1; n > 0 {
+			text = fmt.Sprintf("%s of %s: %s and %d more", english.Count(c.Pods, "pod"), english.Count(c.Workloads, "owner"), text, n)
+		}
+		if c.LongestSeconds > 0 {
+			text += ", for " + ageOf(c.LongestSeconds)
+		}
+		parts = append(parts, text)
+	}
+	if c.Devices > 0 {
+		parts = append(parts, english.Count(c.Devices, "device"))
+	}
+	return strings.Join(parts, "; ")
+}
+
+// affectedText names the pods of an owner.
+func affectedText(a *api.AffectedPods) string {
+	switch {
+	case a.Owner.Kind != "" && a.Count > 0:
+		return fmt.Sprintf("%s/%s (%s)", a.Namespace, a.Owner.Argument(), english.Count(a.Count, "pod"))
+	case a.Owner.Kind != "":
+		return fmt.Sprintf("%s/%s", a.Namespace, a.Owner.Argument())
+	default:
+		return a.Namespace + "/" + a.Name
+	}
+}
