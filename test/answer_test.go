@@ -53,7 +53,7 @@ func ask(t *testing.T, explained explainer, kubeconfig, namespace, pod string) (
 		return answer{}, err
 	}
 	snap, err := collect.Collect(t.Context(), clients, collect.Options{
-		Target: &snapshot.ObjectRef{Resource: "pod", Namespace: namespace, Name: pod},
+		Target: &snapshot.Argument{Resource: "pod", Namespace: namespace, Name: pod},
 	})
 	if err != nil {
 		return answer{}, err

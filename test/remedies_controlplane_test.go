@@ -504,7 +504,7 @@ func (r *remedyRun) waitUntilWaiting(t *testing.T) []*corev1.Pod {
 // explain asks about a pod or about the workload, as a user does.
 func (r *remedyRun) explain(t *testing.T, pod *corev1.Pod) *api.Explanation {
 	t.Helper()
-	ref := snapshot.ObjectRef{Resource: "pod", Namespace: r.id}
+	ref := snapshot.Argument{Resource: "pod", Namespace: r.id}
 	options := explain.Options{Object: api.Ref(api.KindPod, r.id, ""), AllRemedies: true}
 	if pod != nil {
 		ref.Name, options.Object.Name = pod.Name, pod.Name

@@ -102,7 +102,7 @@ func BenchmarkNodeFit(b *testing.B) {
 	}
 }
 
-func requireAnswers(b *testing.B, verdicts []Verdict) {
+func requireAnswers(b *testing.B, verdicts []NodeVerdict) {
 	b.Helper()
 	for i, v := range verdicts {
 		if v.Outcome != Fits && v.Outcome != DoesNotFit {

@@ -29,7 +29,7 @@ const stepsPerCheck = 500
 // Check lets the allocator look for devices on one node. The claims are those
 // that have no allocation yet, in the order of the pod; the caller makes sure
 // that they have the API server's defaults, see [cluster.Defaulted].
-func (a *Allocator) Check(ctx context.Context, node *corev1.Node, claims []*resourceapi.ResourceClaim) Verdict {
+func (a *Allocator) Check(ctx context.Context, node *corev1.Node, claims []*resourceapi.ResourceClaim) NodeVerdict {
 	start := time.Now()
 	verdict := a.byRelease(a.check(ctx, node, claims, a.Differs(node, claims)))
 	verdict.Duration = time.Since(start)
@@ -38,19 +38,19 @@ func (a *Allocator) Check(ctx context.Context, node *corev1.Node, claims []*reso
 
 // check asks the library or, where the release of the cluster may decide otherwise, searches
 // as the release does.
-func (a *Allocator) check(ctx context.Context, node *corev1.Node, claims []*resourceapi.ResourceClaim, differs bool) Verdict {
+func (a *Allocator) check(ctx context.Context, node *corev1.Node, claims []*resourceapi.ResourceClaim, differs bool) NodeVerdict {
 	if Counted(ctx, stepsPerCheck).Err() != nil {
 		return stopped(ctx, node)
 	}
 	if len(claims) == 0 {
-		return Verdict{Outcome: Fits}
+		return NodeVerdict{Outcome: Fits}
 	}
 	if err := a.unending(ctx, node, claims); err != nil {
-		return Verdict{Outcome: TimedOut, Err: fmt.Errorf("check node %s: %w", node.Name, err)}
+		return NodeVerdict{Outcome: TimedOut, Err: fmt.Errorf("check node %s: %w", node.Name, err)}
 	}
 	upstream, err := a.upstreamFor(ctx, node)
 	if err != nil {
-		return Verdict{Outcome: Failed, Err: err}
+		return NodeVerdict{Outcome: Failed, Err: err}
 	}
 	// Upstream logs through the context's logger.
 	limited := klog.NewContext(ctx, klog.Logger{})
@@ -73,21 +73,21 @@ func (a *Allocator) check(ctx context.Context, node *corev1.Node, claims []*reso
 	case err != nil && ctx.Err() != nil:
 		return stopped(ctx, node)
 	case err != nil && limited.Err() != nil:
-		return Verdict{Outcome: TimedOut, Err: fmt.Errorf("check node %s: no answer within %s: %w", node.Name, a.timeout, limited.Err())}
+		return NodeVerdict{Outcome: TimedOut, Err: fmt.Errorf("check node %s: no answer within %s: %w", node.Name, a.timeout, limited.Err())}
 	case errors.Is(err, structured.ErrFailedAllocationOnNode), errors.Is(err, ErrInvalidPool):
-		return Verdict{Outcome: NodeError, Err: err}
+		return NodeVerdict{Outcome: NodeError, Err: err}
 	case err != nil && differs && !errors.As(err, &panics):
 		if usual := a.check(ctx, node, claims, false); usual.Outcome == Failed {
 			// It has more to say.
 			return usual
 		}
-		return Verdict{Outcome: Failed, Err: err}
+		return NodeVerdict{Outcome: Failed, Err: err}
 	case err != nil:
-		return Verdict{Outcome: Failed, Err: err}
+		return NodeVerdict{Outcome: Failed, Err: err}
 	case len(allocations) != len(claims):
-		return Verdict{Outcome: DoesNotFit}
+		return NodeVerdict{Outcome: DoesNotFit}
 	default:
-		return Verdict{Outcome: Fits, Allocations: allocations}
+		return NodeVerdict{Outcome: Fits, Allocations: allocations}
 	}
 }
 
@@ -105,11 +105,11 @@ func (a *Allocator) devicesOf(node *corev1.Node) int64 {
 }
 
 // stopped returns the verdict for a node where the caller's context is done.
-func stopped(ctx context.Context, node *corev1.Node) Verdict {
+func stopped(ctx context.Context, node *corev1.Node) NodeVerdict {
 	if errors.Is(context.Cause(ctx), ErrBudgetSpent) {
-		return Verdict{Outcome: GivenUp, Err: fmt.Errorf("check node %s: %w", node.Name, ErrBudgetSpent)}
+		return NodeVerdict{Outcome: GivenUp, Err: fmt.Errorf("check node %s: %w", node.Name, ErrBudgetSpent)}
 	}
-	return Verdict{Outcome: Cancelled, Err: fmt.Errorf("check node %s: %w", node.Name, ctx.Err())}
+	return NodeVerdict{Outcome: Cancelled, Err: fmt.Errorf("check node %s: %w", node.Name, ctx.Err())}
 }
 
 // upstreamFor returns an allocator that knows all pools which concern the
@@ -207,7 +207,7 @@ func FixedClaims(claims ...*resourceapi.ResourceClaim) func(*corev1.Node) ([]*re
 // it are NotTried. Steps of a [Budget] are taken in that order, too: from the node
 // on that has too few of them left, all are GivenUp. An error of claimsFor is the
 // NodeError of that node.
-func (a *Allocator) CheckAll(ctx context.Context, nodes []*corev1.Node, claimsFor func(*corev1.Node) ([]*resourceapi.ResourceClaim, error)) []Verdict {
+func (a *Allocator) CheckAll(ctx context.Context, nodes []*corev1.Node, claimsFor func(*corev1.Node) ([]*resourceapi.ResourceClaim, error)) []NodeVerdict {
 	run := newCheckRun(ctx, len(nodes))
 	var workers sync.WaitGroup
 	for range min(runtime.GOMAXPROCS(0), len(nodes)) {
@@ -219,7 +219,7 @@ func (a *Allocator) CheckAll(ctx context.Context, nodes []*corev1.Node, claimsFo
 				}
 				claims, err := claimsFor(nodes[i])
 				if err != nil {
-					run.done(i, Verdict{Outcome: NodeError, Err: err})
+					run.done(i, NodeVerdict{Outcome: NodeError, Err: err})
 					continue
 				}
 				run.done(i, a.Check(checkCtx, nodes[i], claims))

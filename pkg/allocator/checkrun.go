@@ -22,7 +22,7 @@ type checkRun struct {
 	counted     int
 
 	mutex    sync.Mutex
-	verdicts []Verdict
+	verdicts []NodeVerdict
 	// budgets are the budgets of the started checks.
 	budgets []*Budget
 	// end is the index after the last relevant one.
@@ -30,7 +30,7 @@ type checkRun struct {
 }
 
 func newCheckRun(ctx context.Context, nodes int) *checkRun {
-	r := &checkRun{ctx: ctx, left: math.MaxInt64, verdicts: make([]Verdict, nodes), budgets: make([]*Budget, 0, nodes), end: nodes}
+	r := &checkRun{ctx: ctx, left: math.MaxInt64, verdicts: make([]NodeVerdict, nodes), budgets: make([]*Budget, 0, nodes), end: nodes}
 	if b := budgetOf(ctx); b != nil {
 		r.left = b.left.Load()
 	}
@@ -50,7 +50,7 @@ func (r *checkRun) next() (int, context.Context, bool) {
 	return i, ctx, true
 }
 
-func (r *checkRun) done(i int, verdict Verdict) {
+func (r *checkRun) done(i int, verdict NodeVerdict) {
 	r.mutex.Lock()
 	defer r.mutex.Unlock()
 	r.verdicts[i] = verdict
@@ -69,19 +69,19 @@ func (r *checkRun) done(i int, verdict Verdict) {
 }
 
 // result returns what would come of the checks one after the other.
-func (r *checkRun) result(nodes []*corev1.Node) []Verdict {
+func (r *checkRun) result(nodes []*corev1.Node) []NodeVerdict {
 	var taken int64
 	for i := range r.verdicts {
 		switch {
 		case taken > r.left:
 		case i >= r.end:
-			r.verdicts[i] = Verdict{Outcome: NotTried}
+			r.verdicts[i] = NodeVerdict{Outcome: NotTried}
 			continue
 		default:
 			taken += r.budgets[i].Used()
 		}
 		if taken > r.left {
-			r.verdicts[i] = Verdict{Outcome: GivenUp, Err: fmt.Errorf("check node %s: %w", nodes[i].Name, ErrBudgetSpent)}
+			r.verdicts[i] = NodeVerdict{Outcome: GivenUp, Err: fmt.Errorf("check node %s: %w", nodes[i].Name, ErrBudgetSpent)}
 		}
 	}
 	if b := budgetOf(r.ctx); b != nil {

@@ -33,7 +33,7 @@ func TestEarlierEqualsUpstream(t *testing.T) {
 				a := Of(cluster.New(snap))
 				for _, n := range snap.Nodes {
 					want := plain(t, a, snap, n, claims)
-					got := Verdict{Outcome: Fits}
+					got := NodeVerdict{Outcome: Fits}
 					var err error
 					got.Allocations, err = a.asEarlier(context.Background(), n, claims, none)
 					switch {

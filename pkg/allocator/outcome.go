@@ -38,8 +38,8 @@ const (
 	NotTried Outcome = "NotTried"
 )
 
-// Verdict is the allocator's answer for one node.
-type Verdict struct {
+// NodeVerdict is the allocator's answer for one node.
+type NodeVerdict struct {
 	Outcome Outcome
 	// Allocations has one entry for each claim if the outcome is Fits.
 	Allocations []resourceapi.AllocationResult

@@ -59,7 +59,7 @@ func describe(pools []*cluster.NodePool) string {
 }
 
 // plain asks upstream without anything of ours in between but the data.
-func plain(t testing.TB, a *Allocator, snap *snapshot.Snapshot, n *corev1.Node, claims []*resourceapi.ResourceClaim) Verdict {
+func plain(t testing.TB, a *Allocator, snap *snapshot.Snapshot, n *corev1.Node, claims []*resourceapi.ResourceClaim) NodeVerdict {
 	t.Helper()
 	ctx := klog.NewContext(context.Background(), klog.Logger{})
 	upstream, err := structured.NewAllocator(ctx, a.features, a.state().AllocatedState, classLister{snap}, published(a.Facts),
@@ -70,13 +70,13 @@ func plain(t testing.TB, a *Allocator, snap *snapshot.Snapshot, n *corev1.Node, 
 	results, err := upstream.Allocate(ctx, n, claims)
 	switch {
 	case errors.Is(err, structured.ErrFailedAllocationOnNode):
-		return Verdict{Outcome: NodeError, Err: err}
+		return NodeVerdict{Outcome: NodeError, Err: err}
 	case err != nil:
-		return Verdict{Outcome: Failed, Err: err}
+		return NodeVerdict{Outcome: Failed, Err: err}
 	case len(results) != len(claims):
-		return Verdict{Outcome: DoesNotFit}
+		return NodeVerdict{Outcome: DoesNotFit}
 	default:
-		return Verdict{Outcome: Fits, Allocations: results}
+		return NodeVerdict{Outcome: Fits, Allocations: results}
 	}
 }
 

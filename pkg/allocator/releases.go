@@ -27,7 +27,7 @@ func WithPoolErrorsPerNode() Option {
 }
 
 // byRelease says what an error on a node means for the others in the cluster's release.
-func (a *Allocator) byRelease(v Verdict) Verdict {
+func (a *Allocator) byRelease(v NodeVerdict) NodeVerdict {
 	var panics *ReleasePanicError
 	switch {
 	case v.Outcome == Failed && errors.As(v.Err, &panics):

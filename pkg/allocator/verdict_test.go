@@ -26,7 +26,7 @@ func newAllocator(t testing.TB, snap *snapshot.Snapshot, opts ...Option) *Alloca
 }
 
 // check copies the claims and makes sure that they are not changed.
-func check(t testing.TB, a *Allocator, n *corev1.Node, claims ...tc.ClaimWrapper) Verdict {
+func check(t testing.TB, a *Allocator, n *corev1.Node, claims ...tc.ClaimWrapper) NodeVerdict {
 	t.Helper()
 	var list, before []*resourceapi.ResourceClaim
 	for _, c := range claims {
@@ -41,7 +41,7 @@ func check(t testing.TB, a *Allocator, n *corev1.Node, claims ...tc.ClaimWrapper
 }
 
 // picked lists the devices of a verdict, the claims separated by "|".
-func picked(v Verdict) string {
+func picked(v NodeVerdict) string {
 	var claims []string
 	for i := range v.Allocations {
 		var devices []string

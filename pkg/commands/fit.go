@@ -52,7 +52,7 @@ type shapeFlags struct {
 // fitOptions are the parsed flags.
 type fitOptions struct {
 	args     []string
-	targets  []snapshot.ObjectRef
+	targets  []snapshot.Argument
 	files    []string
 	replicas int
 	added    []cli.AddedNodes

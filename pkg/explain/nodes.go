@@ -114,7 +114,7 @@ func (x *builder) answer(ctx context.Context, candidate int) nodeanswer.Answer {
 }
 
 // answerOn translates the allocator's verdict for one node.
-func (x *builder) answerOn(ctx context.Context, node *corev1.Node, checked allocator.Verdict, score func() int64) nodeanswer.Answer {
+func (x *builder) answerOn(ctx context.Context, node *corev1.Node, checked allocator.NodeVerdict, score func() int64) nodeanswer.Answer {
 	switch checked.Outcome {
 	case allocator.Fits:
 		if x.Cluster.MapsNodeResources(checked.Allocations) {

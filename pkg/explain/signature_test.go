@@ -113,7 +113,7 @@ func prepared(t *testing.T, snap *snapshot.Snapshot) *builder {
 }
 
 // plainVerdict asks an allocator that knows nothing yet.
-func plainVerdict(t *testing.T, snap *snapshot.Snapshot, x *builder, node *corev1.Node) allocator.Verdict {
+func plainVerdict(t *testing.T, snap *snapshot.Snapshot, x *builder, node *corev1.Node) allocator.NodeVerdict {
 	t.Helper()
 	c := cluster.New(snap)
 	claims, err := x.ClaimsFor(node)
@@ -136,7 +136,7 @@ func varies(t *testing.T, snap *snapshot.Snapshot, x *builder, node *corev1.Node
 }
 
 // answerAlone returns the answer of a builder that has not looked at other nodes.
-func answerAlone(t *testing.T, snap *snapshot.Snapshot, node *corev1.Node, plain allocator.Verdict) nodeanswer.Answer {
+func answerAlone(t *testing.T, snap *snapshot.Snapshot, node *corev1.Node, plain allocator.NodeVerdict) nodeanswer.Answer {
 	t.Helper()
 	x := prepared(t, snap)
 	at := slices.IndexFunc(x.Reach.Candidates, func(n *corev1.Node) bool { return n.Name == node.Name })

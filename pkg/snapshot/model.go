@@ -208,8 +208,8 @@ func Resources() []string {
 	}
 }
 
-// ObjectRef names an object as users do.
-type ObjectRef struct {
+// Argument names an object as the command line does.
+type Argument struct {
 	// Resource is the resource as the user typed it: "deployment", "job.batch", "pod".
 	Resource  string
 	Namespace string

@@ -40,7 +40,7 @@ func (s *moving) Snapshot() *snapshot.Snapshot {
 	return s.snap
 }
 
-func (s *moving) Target(context.Context, snapshot.ObjectRef) (*snapshot.Snapshot, error) {
+func (s *moving) Target(context.Context, snapshot.Argument) (*snapshot.Snapshot, error) {
 	return s.Snapshot(), nil
 }
 

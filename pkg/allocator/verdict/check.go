@@ -73,11 +73,11 @@ func (v *Verdict) check(ctx context.Context) error {
 func (v *Verdict) ask(ctx context.Context) (hard []int) {
 	var first []int
 	var nodes []*corev1.Node
-	v.Checked = make([]allocator.Verdict, len(v.Equivalent))
+	v.Checked = make([]allocator.NodeVerdict, len(v.Equivalent))
 	for i, node := range v.Reach.Candidates {
 		switch {
 		case v.TooFew[i]:
-			v.Checked[i] = allocator.Verdict{Outcome: allocator.DoesNotFit}
+			v.Checked[i] = allocator.NodeVerdict{Outcome: allocator.DoesNotFit}
 		case v.Equivalent[i] == i:
 			first, nodes = append(first, i), append(nodes, node)
 		}
@@ -97,7 +97,7 @@ func (v *Verdict) ask(ctx context.Context) (hard []int) {
 
 // CheckNode asks the allocator about one node, whether it is a candidate or not, unless counting
 // says that nothing fits there and the search would take long.
-func CheckNode(ctx context.Context, q *funnel.Question, node *corev1.Node) allocator.Verdict {
+func CheckNode(ctx context.Context, q *funnel.Question, node *corev1.Node) allocator.NodeVerdict {
 	verdicts, _ := CheckUnless(ctx, q, []*corev1.Node{node}, func(ctx context.Context, node *corev1.Node) bool {
 		return IsHard(ctx, q, node)
 	})
@@ -112,10 +112,10 @@ func (v *Verdict) spread() {
 			v.Checked[i] = v.Checked[first]
 		}
 	}
-	end := slices.IndexFunc(v.Checked, func(checked allocator.Verdict) bool { return checked.EndsAttempt })
+	end := slices.IndexFunc(v.Checked, func(checked allocator.NodeVerdict) bool { return checked.EndsAttempt })
 	for i := range v.Checked {
 		if end >= 0 && i > end {
-			v.Checked[i] = allocator.Verdict{Outcome: allocator.NotTried}
+			v.Checked[i] = allocator.NodeVerdict{Outcome: allocator.NotTried}
 		}
 	}
 }
@@ -125,13 +125,13 @@ func (v *Verdict) spread() {
 // give up although the claims fit on a node.
 func (v *Verdict) search(ctx context.Context, hard []int) error {
 	hard = hard[:min(len(hard), triedHard)]
-	found := make([]allocator.Verdict, len(hard))
+	found := make([]allocator.NodeVerdict, len(hard))
 	var workers sync.WaitGroup
 	for at, i := range hard {
 		node := v.Reach.Candidates[i]
 		claims, err := v.ClaimsFor(node)
 		if err != nil {
-			found[at] = allocator.Verdict{Outcome: allocator.NodeError, Err: err}
+			found[at] = allocator.NodeVerdict{Outcome: allocator.NodeError, Err: err}
 			continue
 		}
 		limited, budget := allocator.WithBudget(ctx, ProvedSteps)
@@ -162,7 +162,7 @@ func (v *Verdict) search(ctx context.Context, hard []int) error {
 	}
 	node := v.Reach.Candidates[slow]
 	switch {
-	case !slices.ContainsFunc(v.Checked, func(checked allocator.Verdict) bool { return checked.Outcome == allocator.Fits }):
+	case !slices.ContainsFunc(v.Checked, func(checked allocator.NodeVerdict) bool { return checked.Outcome == allocator.Fits }):
 		v.SlowNode = node.Name
 		return nil
 	case !v.Cluster.Behaves(behavior.TimeoutEndsAttempt):

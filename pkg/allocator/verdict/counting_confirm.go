@@ -61,13 +61,13 @@ func (c *Confirmer) Fits(ctx context.Context, q *funnel.Question, facts *cluster
 
 // CheckUnless asks the allocator about those nodes that are not hard. The claims
 // do not fit on the others, whose indices it returns.
-func CheckUnless(ctx context.Context, q *funnel.Question, nodes []*corev1.Node, isHard func(context.Context, *corev1.Node) bool) (verdicts []allocator.Verdict, hard []int) {
-	verdicts = make([]allocator.Verdict, len(nodes))
+func CheckUnless(ctx context.Context, q *funnel.Question, nodes []*corev1.Node, isHard func(context.Context, *corev1.Node) bool) (verdicts []allocator.NodeVerdict, hard []int) {
+	verdicts = make([]allocator.NodeVerdict, len(nodes))
 	var easy []int
 	var asked []*corev1.Node
 	for i, node := range nodes {
 		if isHard(ctx, node) {
-			verdicts[i] = allocator.Verdict{Outcome: allocator.DoesNotFit}
+			verdicts[i] = allocator.NodeVerdict{Outcome: allocator.DoesNotFit}
 			hard = append(hard, i)
 			continue
 		}

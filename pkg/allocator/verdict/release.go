@@ -54,7 +54,7 @@ func (v *Verdict) heedRelease(ctx context.Context) (*Release, error) {
 func (v *Verdict) withoutRelease(ctx context.Context) (*Release, error) {
 	c := v.Cluster
 	fits := v.Allocator == api.Fits
-	poolError := slices.IndexFunc(v.Checked, func(checked allocator.Verdict) bool {
+	poolError := slices.IndexFunc(v.Checked, func(checked allocator.NodeVerdict) bool {
 		return checked.Outcome == allocator.Failed && allocator.IsPoolError(checked.Err)
 	})
 	switch {
@@ -66,7 +66,7 @@ func (v *Verdict) withoutRelease(ctx context.Context) (*Release, error) {
 		return &Release{Behavior: behavior.OpenRuleTaintsAll, Outcome: api.Undetermined}, nil
 	case v.Allocator == api.Error && poolError >= 0 && c.Varies(behavior.AllPoolErrorEndsAttempt):
 		return v.poolErrorPerNode(ctx, v.Checked[poolError].Err)
-	case v.Allocator != api.DoesNotFit && c.Varies(behavior.TimeoutEndsAttempt) && slices.ContainsFunc(v.Checked, func(checked allocator.Verdict) bool { return checked.Outcome == allocator.TimedOut }):
+	case v.Allocator != api.DoesNotFit && c.Varies(behavior.TimeoutEndsAttempt) && slices.ContainsFunc(v.Checked, func(checked allocator.NodeVerdict) bool { return checked.Outcome == allocator.TimedOut }):
 		return &Release{Behavior: behavior.TimeoutEndsAttempt}, nil
 	case fits && c.Varies(behavior.ListsNotCompared) && c.Gates.ListsCompared() && Constrains(v.Question, ComparesLists(v.Question)):
 		return &Release{Behavior: behavior.ListsNotCompared}, nil
@@ -79,7 +79,7 @@ func (v *Verdict) poolErrorPerNode(ctx context.Context, poolError error) (*Relea
 	release := &Release{Behavior: behavior.AllPoolErrorEndsAttempt, Err: poolError}
 	c := allocator.Reopen(v.Cluster, allocator.WithPoolErrorsPerNode())
 	perNode := allocator.Of(c).CheckAll(ctx, v.Reach.Candidates, v.ClaimsFor)
-	if at := slices.IndexFunc(perNode, func(checked allocator.Verdict) bool { return checked.Outcome == allocator.Fits }); at >= 0 {
+	if at := slices.IndexFunc(perNode, func(checked allocator.NodeVerdict) bool { return checked.Outcome == allocator.Fits }); at >= 0 {
 		release.Outcome, release.Node = api.Undetermined, v.Reach.Candidates[at].Name
 	}
 	return release, ctx.Err()

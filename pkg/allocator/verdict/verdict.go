@@ -39,7 +39,7 @@ type Verdict struct {
 	// Checked has the verdict of the allocator for each candidate. Equivalent has the index
 	// of the first candidate that looks the same to the claims, and TooFew reports
 	// candidates that lack devices for some request; nobody asks the allocator about these.
-	Checked    []allocator.Verdict
+	Checked    []allocator.NodeVerdict
 	Equivalent []int
 	TooFew     []bool
 	Signatures *NodeSignatures

@@ -152,7 +152,7 @@ func (r *Reader) Live() bool { return len(r.paths) == 0 }
 
 // Scope says which objects of a cluster to read. Files are always read as a whole.
 type Scope struct {
-	Target        *snapshot.ObjectRef
+	Target        *snapshot.Argument
 	AllNamespaces bool
 	// Only are the needed resources; empty for all.
 	Only []string

@@ -25,7 +25,7 @@ import (
 
 // ParseTargets parses the arguments as kubectl does: NAME (a claim), TYPE/NAME … or TYPE
 // NAME ….
-func ParseTargets(args []string) ([]snapshot.ObjectRef, error) {
+func ParseTargets(args []string) ([]snapshot.Argument, error) {
 	const forms = "Write NAME for a claim, TYPE/NAME or TYPE NAME, for example pod/train-0."
 	slashed := 0
 	for _, arg := range args {
@@ -35,7 +35,7 @@ func ParseTargets(args []string) ([]snapshot.ObjectRef, error) {
 	}
 	switch {
 	case slashed == 0 && len(args) == 1:
-		return []snapshot.ObjectRef{{Resource: claims, Name: args[0]}}, nil
+		return []snapshot.Argument{{Resource: claims, Name: args[0]}}, nil
 	case slashed == 0:
 		args = slices.Clone(args)
 		for i, name := range args[1:] {
@@ -45,7 +45,7 @@ func ParseTargets(args []string) ([]snapshot.ObjectRef, error) {
 	case slashed < len(args):
 		return nil, Usagef(forms, "parse target: TYPE/NAME and TYPE NAME cannot be mixed")
 	}
-	refs := make([]snapshot.ObjectRef, 0, len(args))
+	refs := make([]snapshot.Argument, 0, len(args))
 	for _, arg := range args {
 		resource, name, _ := strings.Cut(arg, "/")
 		if resource == "" || name == "" || strings.Contains(name, "/") {
@@ -54,7 +54,7 @@ func ParseTargets(args []string) ([]snapshot.ObjectRef, error) {
 		if kind := kindWithoutPods(resource); kind != "" {
 			return nil, Usagef(whatTargetsAre, "find %s %s: a %s has no pod template and can never be a target", resource, name, kind)
 		}
-		refs = append(refs, snapshot.ObjectRef{Resource: fullResource(resource), Name: name})
+		refs = append(refs, snapshot.Argument{Resource: fullResource(resource), Name: name})
 	}
 	return refs, nil
 }
@@ -86,7 +86,7 @@ const (
 const whatTargetsAre = "Targets are claims, templates, pods, PodGroups and whatever has a pod template."
 
 // CheckTargets fails for invalid names.
-func CheckTargets(refs []snapshot.ObjectRef) error {
+func CheckTargets(refs []snapshot.Argument) error {
 	for _, ref := range refs {
 		if problems := validation.IsDNS1123Subdomain(ref.Name); len(problems) > 0 {
 			return Usagef(NameRule, "parse target: %q is not a valid object name", ref.Name)
@@ -129,7 +129,7 @@ func kindWithoutPods(resource string) string {
 }
 
 // unknownTypeError means that a snapshot file does not know a type.
-type unknownTypeError struct{ ref snapshot.ObjectRef }
+type unknownTypeError struct{ ref snapshot.Argument }
 
 func (e *unknownTypeError) Error() string {
 	known := []string{"claim", "template", "device", "node"}
@@ -280,7 +280,7 @@ func owners(snap *snapshot.Snapshot) []Candidate {
 
 // ResolveTarget resolves the user's reference for explain. An empty namespace, which only files
 // have, becomes the namespace of the object.
-func ResolveTarget(from *Source, snap *snapshot.Snapshot, ref snapshot.ObjectRef) (explain.Options, error) {
+func ResolveTarget(from *Source, snap *snapshot.Snapshot, ref snapshot.Argument) (explain.Options, error) {
 	all := Candidates(snap)
 	ref.Namespace = from.Namespace
 	kind, err := resolveKind(from, all, ref)
@@ -311,7 +311,7 @@ func ResolveTarget(from *Source, snap *snapshot.Snapshot, ref snapshot.ObjectRef
 // resolveKind finds the kind of a resource name, preferring a kind that has an object of
 // the name. A kind that neither the snapshot nor this program knows may be known to the
 // cluster.
-func resolveKind(from *Source, all []Candidate, ref snapshot.ObjectRef) (schema.GroupKind, error) {
+func resolveKind(from *Source, all []Candidate, ref snapshot.Argument) (schema.GroupKind, error) {
 	var kind schema.GroupKind
 	for _, c := range all {
 		if names(ref.Resource, c.Kind) && (kind.Kind == "" || c.Object.GetName() == ref.Name) {

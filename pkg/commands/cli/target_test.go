@@ -29,25 +29,25 @@ func workload(apiVersion, kind, namespace, name string) *snapshot.Workload {
 }
 
 func TestParseTargets(t *testing.T) {
-	ref := func(resource, name string) snapshot.ObjectRef {
-		return snapshot.ObjectRef{Resource: resource, Name: name}
+	ref := func(resource, name string) snapshot.Argument {
+		return snapshot.Argument{Resource: resource, Name: name}
 	}
 	tests := map[string]struct {
 		args    string
-		want    []snapshot.ObjectRef
+		want    []snapshot.Argument
 		wantErr string
 	}{
-		"a bare name is a claim":  {args: "train", want: []snapshot.ObjectRef{ref("resourceclaims", "train")}},
-		"type and name":           {args: "pod/a", want: []snapshot.ObjectRef{ref("pod", "a")}},
-		"two words":               {args: "pod a", want: []snapshot.ObjectRef{ref("pod", "a")}},
-		"one type, two names":     {args: "pod a b", want: []snapshot.ObjectRef{ref("pod", "a"), ref("pod", "b")}},
-		"several":                 {args: "pod/a claim/b", want: []snapshot.ObjectRef{ref("pod", "a"), ref("resourceclaims", "b")}},
-		"short names":             {args: "Deploy/a", want: []snapshot.ObjectRef{ref("deployments", "a")}},
-		"with a group":            {args: "trainjobs.v1.kubeflow.org/a", want: []snapshot.ObjectRef{ref("trainjobs.v1.kubeflow.org", "a")}},
-		"claim as kubectl prints": {args: "resourceclaim.resource.k8s.io/a", want: []snapshot.ObjectRef{ref("resourceclaims", "a")}},
-		"with group and version":  {args: "resourceclaimtemplates.v1beta1.resource.k8s.io/a", want: []snapshot.ObjectRef{ref("resourceclaimtemplates", "a")}},
-		"pod of its group":        {args: "pods.v1./a pod.core/b", want: []snapshot.ObjectRef{ref("pods", "a"), ref("pods", "b")}},
-		"not of our group":        {args: "pods.metrics.k8s.io/a", want: []snapshot.ObjectRef{ref("pods.metrics.k8s.io", "a")}},
+		"a bare name is a claim":  {args: "train", want: []snapshot.Argument{ref("resourceclaims", "train")}},
+		"type and name":           {args: "pod/a", want: []snapshot.Argument{ref("pod", "a")}},
+		"two words":               {args: "pod a", want: []snapshot.Argument{ref("pod", "a")}},
+		"one type, two names":     {args: "pod a b", want: []snapshot.Argument{ref("pod", "a"), ref("pod", "b")}},
+		"several":                 {args: "pod/a claim/b", want: []snapshot.Argument{ref("pod", "a"), ref("resourceclaims", "b")}},
+		"short names":             {args: "Deploy/a", want: []snapshot.Argument{ref("deployments", "a")}},
+		"with a group":            {args: "trainjobs.v1.kubeflow.org/a", want: []snapshot.Argument{ref("trainjobs.v1.kubeflow.org", "a")}},
+		"claim as kubectl prints": {args: "resourceclaim.resource.k8s.io/a", want: []snapshot.Argument{ref("resourceclaims", "a")}},
+		"with group and version":  {args: "resourceclaimtemplates.v1beta1.resource.k8s.io/a", want: []snapshot.Argument{ref("resourceclaimtemplates", "a")}},
+		"pod of its group":        {args: "pods.v1./a pod.core/b", want: []snapshot.Argument{ref("pods", "a"), ref("pods", "b")}},
+		"not of our group":        {args: "pods.metrics.k8s.io/a", want: []snapshot.Argument{ref("pods.metrics.k8s.io", "a")}},
 		"no pods":                 {args: "svc/web", wantErr: "a Service has no pod template and can never be a target"},
 		"mixed":                   {args: "pod/a b", wantErr: "mixed"},
 		"no name":                 {args: "pod/", wantErr: "TYPE/NAME"},
@@ -100,7 +100,7 @@ func TestMeant(t *testing.T) {
 
 func TestCheckNames(t *testing.T) {
 	for name, ok := range map[string]bool{"train-0": true, "a.b": true, "x,involvedObject.name=y": false, "Train": false, "": false, "a\x1bb": false} {
-		err := CheckTargets([]snapshot.ObjectRef{{Resource: "pods", Name: name}})
+		err := CheckTargets([]snapshot.Argument{{Resource: "pods", Name: name}})
 		if ok != (err == nil) || !ok && ExitCode(err) != ExitUsage {
 			t.Errorf("%q: got error %v", name, err)
 		}
@@ -136,7 +136,7 @@ func TestResolve(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			got, err := ResolveTarget(&Source{Namespace: test.namespace}, snap, snapshot.ObjectRef{Resource: test.resource, Name: test.name})
+			got, err := ResolveTarget(&Source{Namespace: test.namespace}, snap, snapshot.Argument{Resource: test.resource, Name: test.name})
 			if test.wantErr != "" {
 				if err == nil || !strings.Contains(err.Error(), test.wantErr) {
 					t.Fatalf("error %v, want one with %q", err, test.wantErr)
@@ -160,7 +160,7 @@ func TestResolveAsksCluster(t *testing.T) {
 		}
 		return schema.GroupKind{Group: "kubeflow.org", Kind: "TrainJob"}, nil
 	}}
-	got, err := ResolveTarget(from, &snapshot.Snapshot{}, snapshot.ObjectRef{Resource: "tj", Name: "x"})
+	got, err := ResolveTarget(from, &snapshot.Snapshot{}, snapshot.Argument{Resource: "tj", Name: "x"})
 	if err != nil {
 		t.Fatal(err)
 	}

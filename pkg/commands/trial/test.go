@@ -277,7 +277,7 @@ func (t *test) close(p *trial.Planned, record *trial.Record, out *trial.Outcome)
 
 // explain returns the answer of "why" about a pod, nil if there is none.
 func (t *test) explain(ctx context.Context, pod *corev1.Pod) *api.Explanation {
-	snap, err := t.watcher.Target(ctx, snapshot.ObjectRef{Resource: "pods", Namespace: pod.Namespace, Name: pod.Name})
+	snap, err := t.watcher.Target(ctx, snapshot.Argument{Resource: "pods", Namespace: pod.Namespace, Name: pod.Name})
 	if err != nil {
 		return nil
 	}

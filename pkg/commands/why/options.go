@@ -15,7 +15,7 @@ type options struct {
 	printer *cli.Printer
 	// args are the unparsed targets.
 	args    []string
-	targets []snapshot.ObjectRef
+	targets []snapshot.Argument
 	files   []string
 	// kustomize is the directory of a kustomization, in place of files.
 	kustomize string

@@ -266,7 +266,7 @@ func (o *options) explain(ctx context.Context, files *snapshot.Snapshot, a *answ
 }
 
 // explainIn explains some targets, or all targets of the files if none are given.
-func (o *options) explainIn(ctx context.Context, from *cli.Source, files *snapshot.Snapshot, refs []snapshot.ObjectRef, a *answers) error {
+func (o *options) explainIn(ctx context.Context, from *cli.Source, files *snapshot.Snapshot, refs []snapshot.Argument, a *answers) error {
 	snap := from.Snap
 	var given *manifest.Manifests
 	if files != nil {

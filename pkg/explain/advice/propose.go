@@ -152,7 +152,7 @@ func StepsOfNodes(nodes int) int64 { return int64(nodes) * 10_000 }
 // verdicts asks the allocator about nodes where counting does not say that nothing
 // fits. Beside the steps that each node takes anyway, it may take a part of
 // SearchSteps, and half as many after each time that they were not enough.
-func (p *proposals) verdicts(ctx context.Context, q *funnel.Question, part int64, nodes ...*corev1.Node) []allocator.Verdict {
+func (p *proposals) verdicts(ctx context.Context, q *funnel.Question, part int64, nodes ...*corev1.Node) []allocator.NodeVerdict {
 	steps := max(int64(verdict.SearchSteps)>>p.vain, minSearchSteps)/part + StepsOfNodes(len(nodes))
 	limited, budget := allocator.WithBudget(ctx, steps)
 	defer budget.End()

@@ -180,7 +180,7 @@ func TestCollectFallsBackToNamespaceOfTarget(t *testing.T) {
 		"/apis/resource.k8s.io/v1/namespaces/serving/resourceclaims": listOf("resource.k8s.io/v1", "ResourceClaim", object("serving/claim")),
 		"/api/v1/namespaces/serving/events":                          forbid(),
 	})
-	s := mustCollect(t, start(t, answers), Options{Namespace: "ml", Target: &snapshot.ObjectRef{Resource: "claim", Namespace: "serving", Name: "claim"}})
+	s := mustCollect(t, start(t, answers), Options{Namespace: "ml", Target: &snapshot.Argument{Resource: "claim", Namespace: "serving", Name: "claim"}})
 	if s.Claim("serving", "claim") == nil {
 		t.Errorf("got %v", contents(s))
 	}

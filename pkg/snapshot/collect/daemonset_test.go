@@ -84,7 +84,7 @@ func TestCollectQueued(t *testing.T) {
 		"/api/v1/namespaces/ml/events": listOf("v1", "Event"),
 		path:                           listOf("kueue.x-k8s.io/v1beta1", "Workload", workload),
 	})
-	target := Options{Target: &snapshot.ObjectRef{Resource: "pod", Name: "train-0"}}
+	target := Options{Target: &snapshot.Argument{Resource: "pod", Name: "train-0"}}
 	count := func(answers apiServer, opts Options) int {
 		s := mustCollect(t, start(t, answers), opts)
 		expect(t, "gaps", nil, gapTexts(s))

@@ -32,7 +32,7 @@ type Options struct {
 	Unused map[string][]kinds.Field
 	// Target is the object of the question. Its events are read, and, if it has a pod
 	// template, the object itself. May be nil.
-	Target *snapshot.ObjectRef
+	Target *snapshot.Argument
 	// Creates tells that pods, or claims, are about to be created: what may refuse
 	// them is read. UsesVolumes tells that they have PersistentVolumeClaims.
 	Creates, UsesVolumes bool

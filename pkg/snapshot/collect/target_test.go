@@ -68,7 +68,7 @@ func TestCollectTarget(t *testing.T) {
 		{"pods", "train-0", "", ""},
 	} {
 		t.Run(tc.resource+"/"+tc.name, func(t *testing.T) {
-			s := mustCollect(t, clients, Options{Target: &snapshot.ObjectRef{Resource: tc.resource, Name: tc.name}})
+			s := mustCollect(t, clients, Options{Target: &snapshot.Argument{Resource: tc.resource, Name: tc.name}})
 			expect(t, "gaps", nil, gapTexts(s))
 			if tc.kind == "" {
 				expect(t, "workloads", []string{}, named("Workload", s.Workloads))
@@ -84,25 +84,25 @@ func TestCollectTarget(t *testing.T) {
 func TestCollectTargetErrors(t *testing.T) {
 	clients := start(t, clusterWithWorkloads())
 
-	_, err := Collect(t.Context(), clients, Options{Target: &snapshot.ObjectRef{Resource: "depploy", Name: "train"}})
+	_, err := Collect(t.Context(), clients, Options{Target: &snapshot.Argument{Resource: "depploy", Name: "train"}})
 	var unknown *UnknownResourceError
 	if !errors.As(err, &unknown) || unknown.Resource != "depploy" {
 		t.Errorf("unknown type: got error %v", err)
 	}
 
-	_, err = Collect(t.Context(), clients, Options{Target: &snapshot.ObjectRef{Resource: "configmap", Name: "settings"}})
+	_, err = Collect(t.Context(), clients, Options{Target: &snapshot.Argument{Resource: "configmap", Name: "settings"}})
 	var noTemplate *NoTemplateError
 	if !errors.As(err, &noTemplate) || noTemplate.Resource != "configmaps" || noTemplate.Name != "settings" {
 		t.Errorf("without pod template: got error %v", err)
 	}
 
-	s := mustCollect(t, clients, Options{Target: &snapshot.ObjectRef{Resource: "train", Name: "secret"}})
+	s := mustCollect(t, clients, Options{Target: &snapshot.Argument{Resource: "train", Name: "secret"}})
 	expect(t, "gaps", []string{"trains.example.com[]: this user may not get trains.example.com in namespace ml"}, gapTexts(s))
 }
 
 func TestCollectEventsOfTarget(t *testing.T) {
 	clients := start(t, clusterWithWorkloads())
-	s := mustCollect(t, clients, Options{Target: &snapshot.ObjectRef{Resource: "pod", Name: "train-0"}})
+	s := mustCollect(t, clients, Options{Target: &snapshot.Argument{Resource: "pod", Name: "train-0"}})
 	expect(t, "events", []string{"Event ml/e1", "Event ml/e2", "Event ml/e3", "Event ml/e4", "Event ml/e5"}, named("Event", s.Events))
 
 	s = mustCollect(t, clients, Options{})
@@ -118,7 +118,7 @@ func TestCollectAsksForEventsOfNoOtherName(t *testing.T) {
 		selectors = append(selectors, r.URL.Query().Get("fieldSelector"))
 		apiServer{r.URL.Path: listOf("v1", "Event")}.ServeHTTP(w, r)
 	})}))
-	mustCollect(t, clients, Options{Target: &snapshot.ObjectRef{Resource: "pod", Name: "x,involvedObject.name=y"}})
+	mustCollect(t, clients, Options{Target: &snapshot.Argument{Resource: "pod", Name: "x,involvedObject.name=y"}})
 	expect(t, "selectors", []string{
 		`involvedObject.name=x\,involvedObject.name\=y`, "involvedObject.kind=ResourceClaim", "reason=FailedScheduling", "reason=FailedCreate", "reason=NotTriggerScaleUp",
 		"reason=FailedResourceClaimCreation", "reason=FailedPrepareDynamicResources", "reason=FailedCreatePodSandBox",
@@ -131,7 +131,7 @@ func TestCollectTargetAsKubectlNamesIt(t *testing.T) {
 		"resourceclaim.resource.k8s.io", "resourceclaims.v1.resource.k8s.io", "resourceclaimtemplate.resource.k8s.io",
 		"resourceclaimtemplates.v1beta1.resource.k8s.io", "Pod", "pods.v1.",
 	} {
-		if s := mustCollect(t, clients, Options{Target: &snapshot.ObjectRef{Resource: resource, Name: "claim"}}); len(s.Pods) == 0 {
+		if s := mustCollect(t, clients, Options{Target: &snapshot.Argument{Resource: resource, Name: "claim"}}); len(s.Pods) == 0 {
 			t.Errorf("%s: got no pods", resource)
 		}
 	}
@@ -183,7 +183,7 @@ func TestCollectOwnersOfTarget(t *testing.T) {
 				"/apis/example.com/v2/namespaces/ml/trains/long":  train(object("ml/long")),
 				"/apis/example.com/v2/namespaces/ml/trains/wagon": train(owned("ml/wagon", "long")),
 			}))
-			s := mustCollect(t, clients, Options{Target: &snapshot.ObjectRef{Resource: "train", Name: "long"}})
+			s := mustCollect(t, clients, Options{Target: &snapshot.Argument{Resource: "train", Name: "long"}})
 			expect(t, "outlines", test.outlines, named("Outline", s.Outlines))
 			expect(t, "gaps", test.gaps, gapTexts(s))
 		})
@@ -209,7 +209,7 @@ func TestCollectQuotasOfOtherNamespaces(t *testing.T) {
 	} {
 		s := mustCollect(t, start(t, clusterWithWorkloads().with(apiServer{
 			"/api/v1/pods": test.pods, "/api/v1/resourcequotas": listOf("v1", "ResourceQuota", object("other/none")),
-		})), Options{Target: &snapshot.ObjectRef{Resource: "claim", Name: "claim"}})
+		})), Options{Target: &snapshot.Argument{Resource: "claim", Name: "claim"}})
 		expect(t, name, test.want, named("ResourceQuota", s.Quotas))
 	}
 }

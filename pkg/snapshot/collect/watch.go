@@ -85,7 +85,7 @@ func (w *Watcher) Snapshot() *snapshot.Snapshot {
 // Target is like [Watcher.Snapshot], with the objects that [Collect] adds for a target: the
 // object itself, if it has a pod template, its events, and the workloads of Kueue next to
 // it. The server is asked for these. Errors are the errors of Collect.
-func (w *Watcher) Target(ctx context.Context, target snapshot.ObjectRef) (*snapshot.Snapshot, error) {
+func (w *Watcher) Target(ctx context.Context, target snapshot.Argument) (*snapshot.Snapshot, error) {
 	opts := w.opts
 	opts.Target, opts.Progress = &target, nil
 	c, err := newCollector(w.clients, opts)

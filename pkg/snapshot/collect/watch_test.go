@@ -362,7 +362,7 @@ func TestWatchTarget(t *testing.T) {
 		},
 		"/api/v1/namespaces/ml/events": listOf("v1", "Event", object("ml/event")),
 	})
-	target := snapshot.ObjectRef{Resource: "deployment", Namespace: "ml", Name: "train"}
+	target := snapshot.Argument{Resource: "deployment", Namespace: "ml", Name: "train"}
 	collected := mustCollect(t, start(t, answers), Options{Target: &target})
 	w := mustWatch(t, start(t, newFeed(answers)), Options{})
 	got, err := w.Target(t.Context(), target)

@@ -109,7 +109,7 @@ func (p *Picture) Forget(name string) {
 func (p *Picture) Explain(ctx context.Context, options explain.Options) (*api.Explanation, error) {
 	c := p.Cluster
 	resource := map[string]string{api.KindClaim: "resourceclaims", api.KindPod: "pods"}[options.Object.Kind]
-	more, err := p.source.Target(ctx, snapshot.ObjectRef{Resource: resource, Namespace: options.Object.Namespace, Name: options.Object.Name})
+	more, err := p.source.Target(ctx, snapshot.Argument{Resource: resource, Namespace: options.Object.Namespace, Name: options.Object.Name})
 	if err == nil && more != p.Cluster.Snapshot {
 		c = c.Amended(more)
 	}

@@ -16,7 +16,7 @@ type Source interface {
 	Snapshot() *snapshot.Snapshot
 	// Target is the cluster with what else is known about one object: events,
 	// and what holds a pod back. It may ask a server, unlike Snapshot.
-	Target(ctx context.Context, target snapshot.ObjectRef) (*snapshot.Snapshot, error)
+	Target(ctx context.Context, target snapshot.Argument) (*snapshot.Snapshot, error)
 	// Changed gets a value after something changed.
 	Changed() <-chan struct{}
 	// Trouble returns the error that keeps the source from knowing more, and since when;
@@ -37,7 +37,7 @@ func NewFixed(snap *snapshot.Snapshot) Fixed { return Fixed{snap} }
 func (f Fixed) Snapshot() *snapshot.Snapshot { return f.snap }
 
 // Target always returns the same snapshot: a file has everything.
-func (f Fixed) Target(context.Context, snapshot.ObjectRef) (*snapshot.Snapshot, error) {
+func (f Fixed) Target(context.Context, snapshot.Argument) (*snapshot.Snapshot, error) {
 	return f.snap, nil
 }
 
