@@ -47,6 +47,7 @@ func BenchmarkPlanning(b *testing.B) {
 				{"ladder", 0, []string{"fit"}},
 				{"plan", 1, []string{"plan"}},
 				{"doctor", 1, []string{"doctor"}},
+				{"status", 1, []string{"status"}},
 				{"waiting", 1, []string{"why", "-A"}},
 				{"preempt", 1, []string{"plan", "--preempt"}},
 				{"drain", 1, []string{"impact", "drain", inUse(shape.snap)}},

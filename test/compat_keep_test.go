@@ -55,7 +55,7 @@ func TestKeepRelease(t *testing.T) {
 	lines := [][]string{}
 	for _, line := range []string{
 		"why pod/segment-3 -n vision", "why -n vision", "slices gpu-0[12]*", "pools mig-01 gpu-02", "devices --node mig-01", "claims -n research", "classes", "taints", "version",
-		"tree pod/ablation-0 -n research", "doctor", "plan -n research", "impact drain gpu-02", "fit pod/pretrain-0 -n research", "fit", "top", "attributes",
+		"tree pod/ablation-0 -n research", "doctor", "status", "plan -n research", "impact drain gpu-02", "fit pod/pretrain-0 -n research", "fit", "top", "attributes",
 		"cel true --device gpu-02/gpu-0", "why device/gpu-02/gpu-0", "lint -f " + example,
 	} {
 		lines = append(lines, append(strings.Fields(line), "--snapshot", example))

@@ -62,6 +62,7 @@ func kinds() []kind {
 		{"Attribute", reflect.TypeFor[api.Attribute](), reflect.TypeFor[listOf[api.Attribute]](), "attributes"},
 		{"Evaluation", reflect.TypeFor[api.Evaluation](), nil, "cel"},
 		{"Taint", reflect.TypeFor[api.Taint](), reflect.TypeFor[listOf[api.Taint]](), "taints"},
+		{"Status", reflect.TypeFor[api.Status](), nil, "status"},
 		{"Diagnosis", reflect.TypeFor[api.Diagnosis](), nil, "doctor"},
 		{"LintReport", reflect.TypeFor[api.LintReport](), nil, "lint"},
 		{"Impact", reflect.TypeFor[api.Impact](), nil, "impact"},

@@ -111,12 +111,19 @@ func TestVerbs(t *testing.T) {
 		})
 	}
 	for _, output := range []string{"wide", "json", "yaml"} {
+		t.Run("status/"+output, func(t *testing.T) {
+			goldenRun(t, filepath.Join("verbs", "status", output+".golden"), "80", "status", "--snapshot", filepath.Join("..", "examples", "cluster"), "-o", output)
+		})
+	}
+	for _, output := range []string{"wide", "json", "yaml"} {
 		t.Run("plan/"+output, func(t *testing.T) {
 			goldenRun(t, filepath.Join("verbs", "plan", output+".golden"), "80", "plan", "--snapshot", filepath.Join("..", "examples", "cluster"), "-o", output)
 		})
 	}
 	for name, args := range map[string][]string{
 		"doctor":         {"doctor"},
+		"status":         {"status"},
+		"status-team":    {"status", "-n", "research", "--commands"},
 		"plan":           {"plan"},
 		"plan-drain":     {"plan", "--drain", "node/gpu-02", "--add", "node=gpu-03", "--without", "pod/serving/embed-0"},
 		"doctor-only":    {"doctor", "--only", "DRA12,DRA1602", "--commands"},
@@ -136,6 +143,11 @@ func TestVerbs(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			goldenRun(t, filepath.Join("verbs", name+".golden"), "200", append(args, "--snapshot", filepath.Join("..", "examples", "cluster"))...)
+		})
+	}
+	for _, width := range []string{"80", "120"} {
+		t.Run("status-"+width, func(t *testing.T) {
+			goldenRun(t, filepath.Join("verbs", "status-"+width+".golden"), width, "status", "--snapshot", filepath.Join("..", "examples", "cluster"))
 		})
 	}
 	// What stands below a table is as wide as the terminal.

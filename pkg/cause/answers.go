@@ -89,8 +89,8 @@ func (f *finder) at(s *stuck) api.ObjectRef {
 	}
 	if s.answer.Code == api.ClassNotFound {
 		// Whoever creates the class helps all pods that name it.
-		for _, class := range classesOf(s.full) {
-			if strings.Contains(s.answer.Summary, "DeviceClass "+class+" ") {
+		for _, class := range f.classesOf(s) {
+			if f.cluster.Snapshot.Class(class) == nil {
 				return api.Ref("DeviceClass", "", class)
 			}
 		}
@@ -99,6 +99,9 @@ func (f *finder) at(s *stuck) api.ObjectRef {
 		if r := &s.full.Remedies[i]; r.Actor == api.ActorUser && len(r.Edits) > 0 && s.full == s.answer {
 			return r.Edits[0].Object
 		}
+	}
+	if s.answer.Stage == api.StageNodeFit {
+		return s.owner()
 	}
 	for _, entry := range s.pod.Spec.ResourceClaims {
 		if entry.ResourceClaimTemplateName != nil {
@@ -158,14 +161,13 @@ func (f *finder) describeFull(c *cause) {
 			needs += c.needs[s]
 		}
 	}
-	verb := "wait"
-	if pods == 1 {
-		verb = "waits"
-	}
-	c.Message = fmt.Sprintf("%s %s for %s of %s", english.Count(pods, "pod"), verb, english.Count(int(needs), "device"), c.key.group)
-	for i := range f.capacity {
-		if have := &f.capacity[i]; have.Class == c.key.group {
+	c.Message = fmt.Sprintf("%s %s for %s of %s", english.Count(pods, "pod"), english.Plural(pods, "waits", "wait"), english.Count(int(needs), "device"), c.key.group)
+	for i := range f.overview.Capacity {
+		if have := &f.overview.Capacity[i]; have.Class == c.key.group {
 			c.Message += fmt.Sprintf("; %d of %d are free", have.Devices.Free, have.Devices.Total)
+			if have.Devices.Free > 0 {
+				c.Message += ", but not as " + english.Plural(pods, "it asks", "they ask")
+			}
 		}
 	}
 	c.NextStep = &api.NextStep{Actor: api.ActorNobody, Text: "wait until claims are released", Commands: []string{"kubectl dra classes " + shell.Quote(c.key.group) + " -o wide"}}

@@ -94,7 +94,7 @@ type finder struct {
 	exam      *doctor.Examination
 	namespace string
 	taints    []api.Taint
-	capacity  []api.ClassCapacity
+	overview  *inventory.Overview
 	// symptoms are findings about claims and templates.
 	symptoms []*api.Finding
 	stuck    []*stuck

@@ -4,6 +4,7 @@
 package cause
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -22,6 +23,7 @@ import (
 // Taints by which nodes are set aside for some pods are none.
 func (f *finder) fromConditions() {
 	f.fromTaints()
+	f.fromCordons()
 	for _, s := range f.stuck {
 		if s.full == nil || s.answer.Verdict == api.Fits {
 			continue
@@ -49,7 +51,12 @@ func (f *finder) fromTaints() {
 		c, made := f.cause(k)
 		if made {
 			c.Severity, c.Since = api.SeverityInfo, t.Since
-			c.Message = fmt.Sprintf("%s taints %s with %s", on, english.Count(len(t.Devices), "device"), inventory.TaintText(t))
+			text := inventory.TaintText(t)
+			_, short, _ := strings.Cut(text, "/")
+			c.Message = fmt.Sprintf("%s taints %s: %s", on, english.Count(len(t.Devices), "device"), cmp.Or(short, text))
+			if t.Rule != "" {
+				c.Evidence = append(c.Evidence, api.Evidence{Object: api.Ref("DeviceTaintRule", "", t.Rule), Path: "spec.taint", Found: text})
+			}
 			if t.Rule == "" {
 				c.Severity = api.SeverityWarning
 				c.NextStep = &api.NextStep{Actor: api.ActorAdmin, Text: "repair the devices; the driver takes the taint back"}
@@ -79,6 +86,34 @@ func (f *finder) fromTaints() {
 			}
 		}
 	}
+}
+
+// fromCordons makes a cause of the cordoned nodes with devices.
+func (f *finder) fromCordons() {
+	var names []string
+	var c *cause
+	for _, node := range f.exam.Inventory.ClosedNodes(f.exam.Inventory.Usage()) {
+		stored := f.cluster.Snapshot.Node(node.Name)
+		if !node.Cordoned || stored == nil {
+			continue
+		}
+		c, _ = f.cause(key{NodeCordoned, ""})
+		names = append(names, node.Name)
+		f.blame(c, api.Ref(api.KindNode, "", node.Name))
+		c.Devices += node.Devices.Free
+		c.edits = append(c.edits, whatif.Uncordon(stored)...)
+		for i := range stored.Spec.Taints {
+			if t := &stored.Spec.Taints[i]; t.Key == corev1.TaintNodeUnschedulable && t.TimeAdded != nil && (c.Since == nil || t.TimeAdded.Before(c.Since)) {
+				c.Since = t.TimeAdded
+			}
+		}
+	}
+	if c == nil {
+		return
+	}
+	c.Severity = api.SeverityWarning
+	c.Message = fmt.Sprintf("%s %s cordoned: %s", english.Count(len(names), "node"), english.Plural(len(names), "is", "are"), english.Sample(names, 3))
+	c.NextStep = &api.NextStep{Actor: api.ActorAdmin, Text: "uncordon " + english.Sample(names, 3), Commands: whatif.Commands(f.cluster.Snapshot, c.edits, nil)}
 }
 
 // adopt gives the cause of a taint the evidence and the next step of doctor's finding about it.
@@ -114,8 +149,7 @@ func (f *finder) fromRemedy(s *stuck, r *api.Remedy) {
 	}
 	switch e := &r.Edits[0]; kind {
 	case whatif.EditNodeCordon:
-		c, _ = f.cause(key{NodeCordoned, ""})
-		f.blame(c, e.Object)
+		c = f.byKey[key{NodeCordoned, ""}]
 	case whatif.EditNodeTaint:
 		if c = f.nodeTaint(e); c == nil {
 			return
@@ -204,25 +238,13 @@ func (f *finder) describeNodes(c *cause) {
 	for _, o := range c.Objects {
 		names = append(names, o.Name)
 	}
-	verb := "are"
-	if len(names) == 1 {
-		verb = "is"
-	}
 	nodes := english.Count(len(names), "node")
 	switch c.Code {
-	case NodeCordoned:
-		c.Message = fmt.Sprintf("%s %s cordoned: %s", nodes, verb, english.Sample(names, 3))
-		c.NextStep = &api.NextStep{Actor: api.ActorAdmin, Text: "uncordon " + english.Sample(names, 3), Commands: whatif.Commands(f.cluster.Snapshot, c.edits, nil)}
 	case string(api.NodeNotReady):
-		c.Message = fmt.Sprintf("%s %s not ready: %s", nodes, verb, english.Sample(names, 3))
+		c.Message = fmt.Sprintf("%s %s not ready: %s", nodes, english.Plural(len(names), "is", "are"), english.Sample(names, 3))
 		c.NextStep = &api.NextStep{Actor: api.ActorAdmin, Text: "find out why the kubelet does not report", Commands: []string{"kubectl describe node " + names[0]}}
 	case NodePressure:
 		c.Message = fmt.Sprintf("taint %s is on %s: %s", c.key.group, nodes, english.Sample(names, 3))
 		c.NextStep = &api.NextStep{Actor: api.ActorAdmin, Text: "see the conditions of the node", Commands: []string{"kubectl describe node " + names[0]}}
-	}
-	for _, node := range f.exam.Inventory.ClosedNodes(f.exam.Inventory.Usage()) {
-		if slices.Contains(names, node.Name) {
-			c.Devices += node.Devices.Free
-		}
 	}
 }

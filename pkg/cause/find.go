@@ -26,18 +26,10 @@ import (
 // and causes that concern neither it nor what all namespaces share are left out. The error is
 // that of ctx, or says which check failed.
 func Find(ctx context.Context, c *cluster.Cluster, namespace string) (*api.Status, error) {
-	x, err := doctor.Examine(ctx, c)
+	f, err := find(ctx, c, namespace)
 	if err != nil {
-		return nil, fmt.Errorf("find causes: %w", err)
+		return nil, err
 	}
-	f := &finder{cluster: c, exam: x, namespace: namespace, byKey: map[key]*cause{}, byObject: map[api.ObjectRef]*cause{}, byRef: map[api.ObjectRef]*stuck{}}
-	f.list()
-	f.fromFindings()
-	f.fromConditions()
-	f.fromSymptoms()
-	overview := x.Survey.Overview(inventory.Known{Namespace: namespace, Reason: func(*corev1.Pod) api.StuckReason { return api.StuckReason{} }})
-	f.capacity = overview.Capacity
-	f.fromAnswers()
 	causes := f.ranked()
 	if err := f.mend(ctx, causes); err != nil {
 		return nil, err
@@ -45,13 +37,29 @@ func Find(ctx context.Context, c *cluster.Cluster, namespace string) (*api.Statu
 	out := &api.Status{
 		TypeMeta: metav1.TypeMeta{APIVersion: api.APIVersion, Kind: "Status"},
 		Source:   c.Snapshot.Source, Namespace: namespace,
-		Pods: f.count(), Capacity: overview.Capacity, Causes: make([]api.Cause, 0, len(causes)),
-		Upcoming: f.upcoming(), NotChecked: notChecked(x.Diagnosis), Assumptions: overview.Assumptions,
+		Pods: f.count(), Capacity: f.overview.Capacity, Causes: make([]api.Cause, 0, len(causes)),
+		Upcoming: f.upcoming(), NotChecked: notChecked(f.exam.Diagnosis), Assumptions: f.overview.Assumptions,
 	}
 	for _, c := range causes {
 		out.Causes = append(out.Causes, c.shown())
 	}
 	return out, nil
+}
+
+// find finds the causes of a cluster, in no order.
+func find(ctx context.Context, c *cluster.Cluster, namespace string) (*finder, error) {
+	x, err := doctor.Examine(ctx, c)
+	if err != nil {
+		return nil, fmt.Errorf("find causes: %w", err)
+	}
+	f := &finder{cluster: c, exam: x, namespace: namespace, byKey: map[key]*cause{}, byObject: map[api.ObjectRef]*cause{}, byRef: map[api.ObjectRef]*stuck{}}
+	f.overview = x.Survey.Overview(inventory.Known{Namespace: namespace, Reason: func(*corev1.Pod) api.StuckReason { return api.StuckReason{} }})
+	f.list()
+	f.fromFindings()
+	f.fromConditions()
+	f.fromSymptoms()
+	f.fromAnswers()
+	return f, nil
 }
 
 // count counts the pods of the namespace that wait or are blocked.
@@ -106,13 +114,9 @@ func (f *finder) upcoming() []api.Upcoming {
 		}
 	}
 	if claims > 0 {
-		verb := "are"
-		if claims == 1 {
-			verb = "is"
-		}
 		list = append(list, api.Upcoming{
 			Kind: api.UpcomingRelease, Count: claims,
-			Message: fmt.Sprintf("%s %s being deleted, with %s", english.Count(claims, "claim"), verb, english.Count(devices, "device")),
+			Message: fmt.Sprintf("%s %s being deleted, with %s", english.Count(claims, "claim"), english.Plural(claims, "is", "are"), english.Count(devices, "device")),
 		})
 	}
 	return list

@@ -151,7 +151,7 @@ func (f *finder) uses(s *stuck, o api.ObjectRef) bool {
 			}
 		}
 	case "DeviceClass":
-		return s.answer != nil && slices.Contains(classesOf(s.answer), o.Name)
+		return s.answer != nil && slices.Contains(f.classesOf(s), o.Name)
 	case api.KindNode:
 		return s.blocked != nil && s.blocked.Code == api.NodeNotReady && s.pod.Spec.NodeName == o.Name
 	}
@@ -159,14 +159,10 @@ func (f *finder) uses(s *stuck, o api.ObjectRef) bool {
 }
 
 // classesOf lists the classes that the requests of a pod name.
-func classesOf(e *api.Explanation) []string {
+func (f *finder) classesOf(s *stuck) []string {
 	var classes []string
-	for i := range e.Claims {
-		for j := range e.Claims[i].Requests {
-			if class := e.Claims[i].Requests[j].DeviceClass; !slices.Contains(classes, class) {
-				classes = append(classes, class)
-			}
-		}
+	for _, ask := range f.exam.Inventory.Asks(s.pod) {
+		classes = append(classes, ask.Classes...)
 	}
 	return classes
 }

@@ -95,18 +95,10 @@ func message(m *api.Mended) string {
 		parts = append(parts, english.Count(m.Safe, "pod")+" safe")
 	}
 	if m.Waiting > 0 {
-		verb := "start"
-		if m.Starts == 1 {
-			verb = "starts"
-		}
-		parts = append(parts, fmt.Sprintf("%d of %s %s", m.Starts, english.Count(m.Waiting, "waiting pod"), verb))
+		parts = append(parts, fmt.Sprintf("%d of %s %s", m.Starts, english.Count(m.Waiting, "waiting pod"), english.Plural(m.Starts, "starts", "start")))
 	}
 	if m.Stops > 0 {
-		verb := "do not"
-		if m.Stops == 1 {
-			verb = "does not"
-		}
-		parts = append(parts, fmt.Sprintf("%d that would start %s", m.Stops, verb))
+		parts = append(parts, fmt.Sprintf("%d that would start %s", m.Stops, english.Plural(m.Stops, "does not", "do not")))
 	}
 	return english.JoinAnd(parts)
 }

@@ -4,6 +4,7 @@
 package render
 
 import (
+	"bytes"
 	"cmp"
 	"fmt"
 	"io"
@@ -18,9 +19,9 @@ import (
 )
 
 const (
-	// statusCauses and statusClasses limit what a status shows of causes and of classes, so that
-	// it fits a terminal of 24 lines.
-	statusCauses  = 4
+	// statusLines and statusClasses limit the lines of a status and the classes in it, so that it
+	// fits a terminal of 24 lines.
+	statusLines   = 23
 	statusClasses = 4
 	// barWidth is the width of the bar of a class.
 	barWidth = 16
@@ -34,46 +35,55 @@ func Status(w io.Writer, s *api.Status, opts Options) error {
 	p.Text(0, Strong, statusTotal(s))
 	p.Blank()
 	writeCapacity(p, s.Capacity)
-	Causes(p, s.Causes)
-	if len(s.Upcoming) > 0 {
-		p.Heading("About to happen")
-		for i := range s.Upcoming {
-			p.Text(2, Plain, s.Upcoming[i].Message)
-		}
-	}
-	if len(s.NotChecked) > 0 {
-		p.Blank()
-		if opts.Wide {
-			for _, text := range s.NotChecked {
-				p.Text(0, Faint, "Not checked: "+text)
-			}
-		} else {
-			p.Text(0, Faint, "Not checked: "+s.NotChecked[0]+moreText(len(s.NotChecked)-1))
-		}
+	below := statusBelow(s, opts)
+	writeCauses(p, s.Causes, statusLines-below.lines())
+	p.Blank()
+	p.Buf.Write(below.Buf.Bytes())
+	return p.Print(w)
+}
+
+// statusBelow draws what stands below the causes.
+func statusBelow(s *api.Status, opts Options) *Page {
+	p := NewPage(opts)
+	for i := range s.Upcoming {
+		p.Text(0, Plain, "About to happen: "+s.Upcoming[i].Message)
 	}
 	if opts.Wide {
+		for _, text := range s.NotChecked {
+			p.Text(0, Faint, "Not checked: "+text)
+		}
 		for _, text := range s.Assumptions {
 			p.Text(0, Faint, text)
 		}
+		return p
 	}
-	return p.Print(w)
+	if n := len(s.NotChecked); n > 0 {
+		p.Text(0, Faint, "Not checked: "+s.NotChecked[0]+moreText(n-1))
+	}
+	if n := len(s.Assumptions); n > 0 {
+		p.Text(0, Faint, fmt.Sprintf("%s not verified: -o wide", english.Count(n, "assumption")))
+	}
+	return p
 }
+
+// lines counts the lines of a page.
+func (p *Page) lines() int { return bytes.Count(p.Buf.Bytes(), []byte("\n")) }
 
 // statusTotal says in one line how pods are.
 func statusTotal(s *api.Status) string {
 	var parts []string
 	if n := s.Pods.Waiting; n > 0 {
-		text := english.Count(n, "pod") + " " + verbOf(n, "waits", "wait") + " for devices"
+		text := english.Count(n, "pod") + " " + english.Plural(n, "waits", "wait") + " for devices"
 		if s.Pods.LongestSeconds > 0 {
 			text += ", the first for " + ageOf(s.Pods.LongestSeconds)
 		}
 		parts = append(parts, text)
 		if m := s.Pods.Starting; m > 0 {
-			parts = append(parts, fmt.Sprintf("%d of them %s now", m, verbOf(m, "fits", "fit")))
+			parts = append(parts, fmt.Sprintf("%d of them %s now", m, english.Plural(m, "fits", "fit")))
 		}
 	}
 	if n := s.Pods.Blocked; n > 0 {
-		parts = append(parts, english.Count(n, "pod")+" "+verbOf(n, "has", "have")+" devices and "+verbOf(n, "does", "do")+" not work")
+		parts = append(parts, english.Count(n, "pod")+" "+english.Plural(n, "has", "have")+" devices and "+english.Plural(n, "does", "do")+" not work")
 	}
 	if len(parts) == 0 {
 		parts = append(parts, "No pod waits for devices")
@@ -86,13 +96,6 @@ func statusTotal(s *api.Status) string {
 		parts = append(parts, "nothing is wrong")
 	}
 	return strings.Join(parts, "; ") + where + "."
-}
-
-func verbOf(n int, one, many string) string {
-	if n == 1 {
-		return one
-	}
-	return many
 }
 
 func ageOf(seconds int64) string {
@@ -134,12 +137,12 @@ func writeCapacity(p *Page, capacity []api.ClassCapacity) {
 		used := d.Allocated + d.Shared
 		text := fmt.Sprintf("%d of %d, %d placeable", used, d.Total, d.Placeable)
 		if c.Waiting > 0 {
-			text += fmt.Sprintf(", %d %s", c.Waiting, verbOf(c.Waiting, "waits", "wait"))
+			text += fmt.Sprintf(", %d %s", c.Waiting, english.Plural(c.Waiting, "waits", "wait"))
 		}
 		p.Row(2, Cell{Text: cmp.Or(c.Class, c.Driver), Width: name}, Cell{Text: bar(share(c), barWidth), Width: barWidth, Mark: Faint}, Cell{Text: text})
 	}
 	if n := len(list) - len(shown); n > 0 {
-		p.Text(2, Faint, fmt.Sprintf("%s more: kubectl dra classes", english.Count(n, "class")))
+		p.Text(2, Faint, fmt.Sprintf("%d more: kubectl dra classes", n))
 	}
 }
 
@@ -153,22 +156,21 @@ func bar(share float64, width int) string {
 	return text + strings.Repeat("·", width-len([]rune(text)))
 }
 
-// Causes draws causes, the worst first, each with who suffers from it, what mending it brings and
-// the next step.
-func Causes(p *Page, causes []api.Cause) {
-	shown := causes
-	if !p.Opts.Wide {
-		shown = causes[:min(len(causes), statusCauses)]
-	}
+// writeCauses draws causes, the worst first, each with who suffers from it and the next step. On a
+// terminal, it stops after so many lines of the page.
+func writeCauses(p *Page, causes []api.Cause, lines int) {
 	if len(causes) == 0 {
 		return
 	}
 	p.Heading("Causes")
-	for i := range shown {
-		writeCause(p, i+1, &shown[i])
-	}
-	if n := len(causes) - len(shown); n > 0 {
-		p.Text(2, Faint, fmt.Sprintf("%s more: -o wide", english.Count(n, "cause")))
+	for i := range causes {
+		one := NewPage(p.Opts)
+		writeCause(one, i+1, &causes[i])
+		if rest := len(causes) - i; i > 0 && !p.Opts.Wide && p.Opts.Width > 0 && p.lines()+one.lines()+min(rest-1, 1) > lines {
+			p.Text(2, Faint, fmt.Sprintf("%d more %s: kubectl dra status -o wide", rest, english.Plural(rest, "cause", "causes")))
+			return
+		}
+		p.Buf.Write(one.Buf.Bytes())
 	}
 }
 
@@ -198,7 +200,10 @@ func writeCause(p *Page, number int, c *api.Cause) {
 	if c.NextStep == nil {
 		return
 	}
-	step := Actor(c.NextStep.Actor) + ": " + c.NextStep.Text
+	step := c.NextStep.Text
+	if c.NextStep.Actor != api.ActorNobody {
+		step = Actor(c.NextStep.Actor) + ": " + step
+	}
 	if c.Mended != nil {
 		step += "; then " + c.Mended.Message
 	}

@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	jsonpatch "gopkg.in/evanphx/json-patch.v4"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
@@ -27,6 +28,19 @@ func NewEdit(object api.ObjectRef, op, path string, value any) api.Edit {
 		e.Value, _ = asWritten(value)
 	}
 	return e
+}
+
+// Uncordon returns the edits that let pods onto a node again, without the taint of a cordoned
+// node.
+func Uncordon(node *corev1.Node) []api.Edit {
+	ref := api.Ref(api.KindNode, "", node.Name)
+	edits := []api.Edit{NewEdit(ref, "replace", "/spec/unschedulable", false)}
+	for i := range node.Spec.Taints {
+		if node.Spec.Taints[i].Key == corev1.TaintNodeUnschedulable {
+			edits = append(edits, NewEdit(ref, "remove", fmt.Sprintf("/spec/taints/%d", i), nil))
+		}
+	}
+	return edits
 }
 
 // PointerToken escapes a word of a JSON pointer (RFC 6901).

@@ -84,16 +84,9 @@ func (c *Case) restrictionMeasures(p *Prospect, f *fact) []measure {
 	if len(p.Nodes) > 1 {
 		name += fmt.Sprintf(" or one of %s", english.Count(len(p.Nodes)-1, "equivalent node"))
 	}
-	nodeObject := api.Ref(api.KindNode, "", node.Name)
 	switch misfit.Filter {
 	case cluster.FilterUnschedulable:
-		m := measure{actor: api.ActorAdmin, text: "uncordon node " + name, objects: []api.Edit{whatif.NewEdit(nodeObject, "replace", "/spec/unschedulable", false)}}
-		for i, taint := range node.Spec.Taints {
-			if taint.Key == corev1.TaintNodeUnschedulable {
-				m.objects = append(m.objects, whatif.NewEdit(nodeObject, "remove", fmt.Sprintf("/spec/taints/%d", i), nil))
-			}
-		}
-		return []measure{m}
+		return []measure{{actor: api.ActorAdmin, text: "uncordon node " + name, objects: whatif.Uncordon(node)}}
 	case cluster.FilterTaint:
 		return c.nodeTaintMeasures(node, name, misfit)
 	case cluster.FilterNodeSelector:

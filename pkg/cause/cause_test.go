@@ -1,0 +1,139 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cause
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	resourceapi "k8s.io/api/resource/v1"
+
+	tc "github.com/kubectl-dra/kubectl-dra/internal/testcluster"
+	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
+	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
+)
+
+// causes returns each cause as a line: severity, code, message, pods, the next step, and what
+// changes when it is mended.
+func causes(t *testing.T, snap *snapshot.Snapshot, namespace string) []string {
+	t.Helper()
+	tc.Unchanged(t, snap)
+	status, err := Find(t.Context(), cluster.New(snap), namespace)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var lines []string
+	for i := range status.Causes {
+		c := &status.Causes[i]
+		line := fmt.Sprintf("%s %s: %s; %d pods", c.Severity, c.Code, c.Message, c.Pods)
+		if c.NextStep != nil {
+			line += "; " + c.NextStep.Actor + " " + c.NextStep.Text
+		}
+		if c.Mended != nil {
+			line += "; then " + c.Mended.Message
+		}
+		lines = append(lines, line)
+	}
+	return lines
+}
+
+func cordoned(name string) func(*snapshot.Snapshot) {
+	return tc.ChangeNode(name, func(n *corev1.Node) { n.Spec.Unschedulable = true })
+}
+
+// waits returns a pod that waits, and its claim.
+func waits(name string, requests ...tc.RequestWrapper) []any {
+	return []any{tc.Claim(name+"-claim", requests...), tc.Pod(name, tc.Using(name+"-claim"))}
+}
+
+func TestFind(t *testing.T) {
+	two := slices.Concat([]any{tc.Nodes("n1", "n2", "n3"), tc.Pool("n1", tc.Devices(1)...), tc.Pool("n2", tc.Devices(1)...)})
+	for name, test := range map[string]struct {
+		objects []any
+		want    []string
+	}{
+		"nothing": {objects: two},
+		"fits":    {objects: slices.Concat(two, waits("a", tc.GPUs("gpu", 1)))},
+		"cordoned nodes are one cause": {
+			objects: slices.Concat(two, waits("a", tc.GPUs("gpu", 1)), waits("b", tc.GPUs("gpu", 1)), []any{cordoned("n1"), cordoned("n2")}),
+			want:    []string{"Error NodeCordoned: 2 nodes are cordoned: n1, n2; 2 pods; Admin uncordon n1, n2; then 2 of 2 waiting pods start"},
+		},
+		"a cordoned node without pods": {
+			objects: slices.Concat(two, []any{cordoned("n1")}),
+			want:    []string{"Warning NodeCordoned: 1 node is cordoned: n1; 0 pods; Admin uncordon n1"},
+		},
+		"a class that pods name": {
+			objects: slices.Concat(two, waits("a", tc.Request("gpu", "nosuch", 1)), waits("b", tc.Request("gpu", "nosuch", 2))),
+			want:    []string{"Error ClassNotFound: Request gpu: DeviceClass nosuch does not exist; existing classes: gpu.; 2 pods; Admin create DeviceClass nosuch: its name does not tell which driver's installation does"},
+		},
+		"all devices in use": {
+			objects: slices.Concat(two, waits("a", tc.GPUs("gpu", 1)), waits("b", tc.GPUs("gpu", 1)), []any{tc.Serving("x", "n1", "gpu-0"), tc.Serving("y", "n2", "gpu-0")}),
+			want:    []string{"Warning DeviceAllocated: 2 pods wait for 2 devices of gpu; 0 of 2 are free; 2 pods; Nobody wait until claims are released, or add a node like n1 for each of them"},
+		},
+		"the second pod of one device": {
+			objects: slices.Concat([]any{tc.Nodes("n1"), tc.Pool("n1", tc.Devices(1)...)}, waits("a", tc.GPUs("gpu", 1)), waits("b", tc.GPUs("gpu", 1))),
+			want:    []string{"Warning DeviceAllocated: 1 pod waits for 1 device of gpu; 1 of 1 are free, but not as it asks; 1 pods; Nobody wait until claims are released"},
+		},
+		"more than any node has": {
+			objects: slices.Concat(two, waits("a", tc.GPUs("gpu", 2))),
+			want:    []string{"Error CountUnsatisfiable: Request gpu needs 2 devices. Node n1 and 1 more node have 1 available.; 1 pods; User request 1 device instead of 2 in request gpu; then it fits on n1"},
+		},
+		"a rule": {
+			objects: slices.Concat([]any{tc.Nodes("n1"), tc.Pool("n1", tc.Devices(1)...), tc.TaintRule("bad", "gpu.example.com", "n1", "gpu-0")}, waits("a", tc.GPUs("gpu", 1))),
+			want:    []string{"Error DeviceTainted: DeviceTaintRule bad taints 1 device: bad:NoSchedule; 1 pods; Admin delete DeviceTaintRule bad if it is no longer needed; then 1 of 1 waiting pod starts"},
+		},
+		"a taint of the driver": {
+			objects: slices.Concat([]any{tc.Nodes("n1"), tc.Pool("n1", tc.Device("gpu-0").Tainted("gpu.example.com/ecc", resourceapi.DeviceTaintEffectNoSchedule))}, waits("a", tc.GPUs("gpu", 1))),
+			want:    []string{"Error DeviceTainted: driver gpu.example.com taints 1 device: ecc:NoSchedule; 1 pods; Admin repair the devices; the driver takes the taint back; then 1 of 1 waiting pod starts"},
+		},
+		"a pool that is incomplete": {
+			objects: slices.Concat([]any{tc.Nodes("n1"), tc.Pool("n1", tc.Devices(1)...).Of(2)}, waits("a", tc.GPUs("gpu", 1))),
+			want:    []string{"Error DRA1201: pool n1 of driver gpu.example.com is incomplete: 1 of 2 slices; 1 pods; Admin look at the plugin of driver gpu.example.com on n1: if the API server rejected a slice, its log may say why; then 1 of 1 waiting pod starts"},
+		},
+		"pools of one driver are one cause": {
+			objects: slices.Concat([]any{tc.Nodes("n1", "n2"), tc.Pool("n1", tc.Devices(1)...).Of(2), tc.Pool("n2", tc.Devices(1)...).Of(2)}, waits("a", tc.GPUs("gpu", 1)), waits("b", tc.GPUs("gpu", 1))),
+			want:    []string{"Error DRA1201: pool n1 of driver gpu.example.com is incomplete: 1 of 2 slices (and 1 more like it); 2 pods; Admin look at the plugin of driver gpu.example.com on n1: if the API server rejected a slice, its log may say why; then 2 of 2 waiting pods start"},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := causes(t, tc.Cluster(test.objects...), ""); !slices.Equal(got, test.want) {
+				t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(test.want, "\n"))
+			}
+		})
+	}
+}
+
+// TestNamespace leaves out what concerns other namespaces alone.
+func TestNamespace(t *testing.T) {
+	snap := tc.Cluster(slices.Concat([]any{tc.Nodes("n1", "n2"), tc.Pool("n1", tc.Devices(1)...), cordoned("n2"), tc.Pool("n2", tc.Devices(1)...)}, waits("a", tc.GPUs("gpu", 9)))...)
+	if got := causes(t, snap, tc.Namespace); len(got) != 2 || !strings.Contains(got[0], "CountUnsatisfiable") {
+		t.Errorf("its own: %q", got)
+	}
+	if got := causes(t, snap, "other"); len(got) != 1 || !strings.Contains(got[0], NodeCordoned) {
+		t.Errorf("of another one: %q", got)
+	}
+}
+
+// TestIdentity keeps the id of a cause while the pods that suffer from it change.
+func TestIdentity(t *testing.T) {
+	id := func(objects ...any) string {
+		status, err := Find(t.Context(), cluster.New(tc.Cluster(append(objects, tc.Nodes("n1"), tc.Pool("n1", tc.Devices(2)...), cordoned("n1"))...)), "")
+		if err != nil || len(status.Causes) != 1 {
+			t.Fatalf("%v, %+v", err, status)
+		}
+		return status.Causes[0].ID
+	}
+	first, second := id(waits("a", tc.GPUs("gpu", 1))...), id(waits("b", tc.GPUs("gpu", 2))...)
+	if first != second || !strings.HasPrefix(first, NodeCordoned+"-") {
+		t.Errorf("%s and %s", first, second)
+	}
+	var none api.Cause
+	if first == none.ID {
+		t.Error("no id")
+	}
+}
