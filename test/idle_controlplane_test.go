@@ -62,7 +62,7 @@ spec: {driver: other.example.com, nodeName: idle, pool: {name: other, generation
 		t.Fatalf("the scheduler says without the taint: %+v", got)
 	}
 	use = c.useOf(t, "idle/gpu-0").Devices[0]
-	if use.State != api.DeviceInUse || len(use.Holders) != 1 || len(use.Holders[0].ReservedFor) != 1 || use.Holders[0].ReservedFor[0] != "pod/waits" {
+	if use.State != api.DeviceInUse || len(use.Holders) != 1 || len(use.Holders[0].ReservedFor) != 1 || use.Holders[0].ReservedFor[0].Argument() != "pod/waits" {
 		t.Errorf("after the pod was scheduled: %+v", use)
 	}
 	if use := c.useOf(t, "other/nic-0").Devices[0]; use.State != api.DeviceNotRequested {

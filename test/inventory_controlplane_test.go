@@ -123,11 +123,10 @@ func (c *cluster) checkHolders(t *testing.T, p *program, namespace string) {
 		}
 		var reserved []string
 		for _, consumer := range claim.ReservedFor {
-			name := strings.TrimPrefix(consumer, "pod/")
-			if !slices.Contains(claim.Pods, name) {
+			if !slices.Contains(claim.Pods, consumer.Name) {
 				t.Errorf("claim %s is reserved for %s, which is not among its pods %v", claim.Name, consumer, claim.Pods)
 			}
-			reserved = append(reserved, name)
+			reserved = append(reserved, consumer.Name)
 		}
 		gotOwned = append(gotOwned, fmt.Sprintf("%s %s %s", claim.Name, claim.State, strings.Join(sorted(reserved), ",")))
 		for _, request := range claim.Requests {

@@ -44,6 +44,15 @@ func TaintSource(facts *Cluster, d *Device, taint resourceapi.DeviceTaint) (hold
 	return SliceObject(d), DevicePath(d, "taints")
 }
 
+// EvictionSource returns the object with the taint of an eviction, the slice or a rule, and
+// the path.
+func EvictionSource(facts *Cluster, e *Eviction) (holder api.ObjectRef, path string) {
+	if e.Rule == nil {
+		return TaintSource(facts, facts.Pools.Device(e.Device), e.Taint)
+	}
+	return api.Ref("DeviceTaintRule", "", e.Rule.Name), "spec.taint"
+}
+
 // TaintEvidence proves that a device has the taint.
 func TaintEvidence(facts *Cluster, d *Device, taint resourceapi.DeviceTaint) api.Evidence {
 	holder, path := TaintSource(facts, d, taint)

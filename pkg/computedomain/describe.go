@@ -72,7 +72,7 @@ func describe(s *snapshot.Snapshot, d *Domain) api.ComputeDomain {
 	slices.SortFunc(out.Nodes, func(a, b api.ComputeDomainNode) int { return strings.Compare(a.Name, b.Name) })
 	for i := range out.Nodes {
 		if pod := Daemon(s, d.ID, out.Nodes[i].Name); pod != nil {
-			out.Nodes[i].Daemon = pod.Namespace + "/" + pod.Name
+			out.Nodes[i].Daemon = api.RefTo(api.KindPod, pod)
 		}
 	}
 	return out

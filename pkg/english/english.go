@@ -80,6 +80,15 @@ func Sample(items []string, most int) string {
 	return fmt.Sprintf("%s and %d more", strings.Join(items[:most], ", "), len(items)-most)
 }
 
+// Texts returns the text of each item.
+func Texts[T any](items []T, text func(T) string) []string {
+	texts := make([]string, 0, len(items))
+	for _, item := range items {
+		texts = append(texts, text(item))
+	}
+	return texts
+}
+
 // PrecededBy puts something before a text, if there is one.
 func PrecededBy(with, text string) string {
 	if text == "" {

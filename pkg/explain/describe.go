@@ -117,7 +117,7 @@ func (x *builder) describeClaims() {
 func allocation(q *funnel.Question, claim *resourceapi.ResourceClaim) *api.Allocation {
 	from := claim.Status.Allocation
 	a := &api.Allocation{
-		Nodes: eligibility.AllocationNodes(from), ReservedFor: cluster.ConsumerNames(claim),
+		Nodes: eligibility.AllocationNodes(from), ReservedFor: cluster.Consumers(claim),
 		Devices: make([]api.AllocatedDevice, 0, len(from.Devices.Results)),
 	}
 	if from.AllocationTimestamp != nil {

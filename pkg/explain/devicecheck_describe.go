@@ -49,11 +49,17 @@ type view struct {
 // request tells how a device fares for one request.
 func (v *view) request(ctx context.Context, claim int, f *funnel.Funnel, d *cluster.Device) api.DeviceRequest {
 	node := v.closest(ctx, f, d)
+	explained := &v.answer.Claims[v.Claims[claim].Index]
 	out := api.DeviceRequest{
-		Claim: v.claimLabel(claim),
-		Name:  f.Request.Name, DeviceClass: f.Request.Class,
+		PodClaim: explained.PodClaim, Name: f.Request.Name, DeviceClass: f.Request.Class,
 		ExtendedResource: f.Checks.ExtendedResource,
 		Checks:           deviceChecks(ctx, v.Question, f.Checks, d, node),
+	}
+	switch {
+	case explained.Name != "":
+		out.Claim = api.Ref(api.KindClaim, explained.Namespace, explained.Name)
+	case explained.Template != "":
+		out.Claim = api.Ref(api.KindTemplate, explained.Namespace, explained.Template)
 	}
 	if place, ok := funnel.ExtendedRequestOf(v.Question, f.Request.Claim, f.Request.Name); ok {
 		out.Container = place.Container.Name
@@ -80,15 +86,6 @@ func (v *view) request(ctx context.Context, claim int, f *funnel.Funnel, d *clus
 		out.Message = v.notPicked(ctx, claim, f, d, node)
 	}
 	return out
-}
-
-// claimLabel names a claim, or what it will be made from.
-func (v *view) claimLabel(claim int) string {
-	explained := &v.answer.Claims[v.Claims[claim].Index]
-	if explained.Name != "" {
-		return explained.Namespace + "/" + explained.Name
-	}
-	return cmp.Or(explained.PodClaim, explained.Template, "for extended resources")
 }
 
 // closest returns the node for which a request looks at a device: the node of the question,

@@ -95,7 +95,7 @@ func deviceHolder(holder cluster.Holder) api.DeviceHolder {
 	h := api.DeviceHolder{
 		Namespace: claim.Namespace, Name: claim.Name, Request: result.Request,
 		ShareID: result.ShareID, ConsumedCapacity: result.ConsumedCapacity, AdminAccess: result.AdminAccess,
-		Since: claim.Status.Allocation.AllocationTimestamp, ReservedFor: cluster.ConsumerNames(claim),
+		Since: claim.Status.Allocation.AllocationTimestamp, ReservedFor: cluster.Consumers(claim),
 	}
 	if status := cluster.DeviceStatus(claim, holder.Result); status != nil {
 		for _, c := range status.Conditions {
@@ -113,7 +113,7 @@ func deviceHolder(holder cluster.Holder) api.DeviceHolder {
 func deviceHealth(q *funnel.Question, holder cluster.Holder) []api.DeviceHealth {
 	var found []api.DeviceHealth
 	for _, h := range q.Cluster.Claims.HealthOf(holder, lifecycle.PodsUsing(q.Cluster.Snapshot, holder.Claim)) {
-		found = append(found, api.DeviceHealth{Pod: h.Pod.Namespace + "/" + h.Pod.Name, Health: string(h.Status), Message: h.Message})
+		found = append(found, api.DeviceHealth{Pod: api.RefTo(api.KindPod, h.Pod), Health: string(h.Status), Message: h.Message})
 	}
 	return found
 }

@@ -338,9 +338,9 @@ func TestDeviceFacts(t *testing.T) {
 		BindingConditions: []string{"ready"}, BindingFailureConditions: []string{"broken"},
 		Holders: []api.DeviceHolder{{
 			Namespace: "serving", Name: "serve", Request: "gpu", ShareID: "share-serve", ConsumedCapacity: map[string]string{"memory": "60Gi"},
-			ReservedFor: []string{"pod/chat-0"}, Conditions: []string{"Ready=True (Attached)"},
+			ReservedFor: []api.ObjectRef{api.Ref("Pod", "serving", "chat-0")}, Conditions: []string{"Ready=True (Attached)"},
 		}},
-		Health: []api.DeviceHealth{{Pod: "serving/chat-0", Health: "Unhealthy", Message: "too hot"}},
+		Health: []api.DeviceHealth{{Pod: api.Ref("Pod", "serving", "chat-0"), Health: "Unhealthy", Message: "too hot"}},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("facts (-want +got):\n%s", diff)

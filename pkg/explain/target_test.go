@@ -108,7 +108,7 @@ func TestTargets(t *testing.T) {
 			verdict: api.Allocated, stage: api.StageRunning,
 			check: func(t *testing.T, e *api.Explanation) {
 				a := e.Claims[0].Allocation
-				if a == nil || a.AgeSeconds != 3600 || a.Nodes != "n1" || len(a.ReservedFor) != 1 || a.ReservedFor[0] != "pod/p" || len(a.Devices) != 1 || a.Devices[0].Missing {
+				if a == nil || a.AgeSeconds != 3600 || a.Nodes != "n1" || len(a.ReservedFor) != 1 || a.ReservedFor[0].Argument() != "pod/p" || len(a.Devices) != 1 || a.Devices[0].Missing {
 					t.Errorf("wrong allocation %s", asJSON(a))
 				}
 			},

@@ -109,7 +109,7 @@ func (a *useAnswer) requests(k int) []api.RequestUse {
 
 func (a *useAnswer) request(d *api.DeviceExplanation, r *api.DeviceRequest) api.RequestUse {
 	out := api.RequestUse{
-		PodCount: len(a.pods), Claim: r.Claim, Name: r.Name,
+		PodCount: len(a.pods), Claim: r.Claim, PodClaim: r.PodClaim, Name: r.Name,
 		ExtendedResource: r.ExtendedResource, Container: r.Container, DeviceClass: r.DeviceClass,
 		Node: r.Node, Outcome: r.Outcome, Verdict: a.explanation.Verdict,
 	}

@@ -101,7 +101,7 @@ func holdersText(holders []api.DeviceHolder) string {
 	for i := range holders {
 		text := "claim " + holders[i].Namespace + "/" + holders[i].Name
 		if users := holders[i].ReservedFor; len(users) > 0 {
-			text += " for " + english.Sample(users, 3)
+			text += " for " + english.Sample(english.Texts(users, api.ObjectRef.Argument), 3)
 		} else {
 			text += ", which is reserved for nobody"
 		}
@@ -156,7 +156,7 @@ func waitingMisfits(answers []*useAnswer) []api.WaitingMisfit {
 				i, at[misfit.Message] = len(list), len(list)
 				list = append(list, api.WaitingMisfit{NodeMisfit: misfit})
 			}
-			list[i].Pods = append(list[i].Pods, a.pods[0].Namespace+"/"+a.pods[0].Name)
+			list[i].Pods = append(list[i].Pods, api.RefTo(api.KindPod, a.pods[0]))
 			list[i].PodCount += len(a.pods)
 		}
 	}

@@ -71,9 +71,9 @@ func TestUseAgreesWithAllocator(t *testing.T) {
 
 // requestNamed returns a plain request for one device of a claim, nil if the request is of
 // another kind.
-func requestNamed(c *fleet.Case, claim, name string) *resourceapi.DeviceRequest {
+func requestNamed(c *fleet.Case, claim api.ObjectRef, name string) *resourceapi.DeviceRequest {
 	for _, have := range c.Claims() {
-		if have.Namespace+"/"+have.Name != claim {
+		if api.RefTo(api.KindClaim, have) != claim {
 			continue
 		}
 		for i := range have.Spec.Devices.Requests {

@@ -145,7 +145,7 @@ func TestUseOfNode(t *testing.T) {
 	if want := "4 devices: 1 in use, 2 idle while pods wait and 1 blocked."; e.Summary != want {
 		t.Errorf("got %q, want %q", e.Summary, want)
 	}
-	if m := e.Node.Misfits; len(m) != 1 || m[0].PodCount != 1 || !slices.Equal(m[0].Pods, []string{"ml/away"}) {
+	if m := e.Node.Misfits; len(m) != 1 || m[0].PodCount != 1 || !slices.Equal(m[0].Pods, []api.ObjectRef{api.Ref("Pod", "ml", "away")}) {
 		t.Errorf("got misfits %+v", m)
 	}
 	if _, err := explain.UseOfNode(t.Context(), testquestion.Allocator(t, snap).Facts, "n3"); err == nil {

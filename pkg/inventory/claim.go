@@ -53,7 +53,7 @@ func describeClaim(eligible *eligibility.Devices, pods podsByClaim, claim *resou
 		domain.Nodes = nil
 		out.ComputeDomains = append(out.ComputeDomains, domain)
 	}
-	out.ReservedFor = cluster.ConsumerNames(claim)
+	out.ReservedFor = cluster.Consumers(claim)
 	if allocation := claim.Status.Allocation; allocation != nil {
 		out.AllocatedAt = allocation.AllocationTimestamp
 		out.Node, out.Scope = allocationScope(allocation)
@@ -307,10 +307,13 @@ func podsKnown(facts *cluster.Cluster, namespace string) bool {
 
 // keepers lists who keeps a claim that is being deleted.
 func keepers(claim *resourceapi.ResourceClaim) []string {
-	if consumers := cluster.ConsumerNames(claim); len(consumers) > 0 {
-		return consumers
-	}
 	var holders []string
+	for i := range claim.Status.ReservedFor {
+		holders = append(holders, cluster.ConsumerName(&claim.Status.ReservedFor[i]))
+	}
+	if len(holders) > 0 {
+		return holders
+	}
 	for _, finalizer := range claim.Finalizers {
 		holders = append(holders, "finalizer "+finalizer)
 	}

@@ -32,8 +32,8 @@ func TestClaimStates(t *testing.T) {
 	want := []string{
 		`a-pending Pending on "" for []`,
 		`b-allocated Allocated on "node-1" for []`,
-		`c-reserved Reserved on "node-1" for [pod/train]`,
-		`d-deleting Deleting on "node-1" for [pod/eval]`,
+		`c-reserved Reserved on "node-1" for [Pod/ml/train]`,
+		`d-deleting Deleting on "node-1" for [Pod/ml/eval]`,
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)

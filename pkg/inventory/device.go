@@ -165,10 +165,7 @@ func counterConflictText(h *cluster.CounterConflict) string {
 func taintsOf(facts *cluster.Cluster, d *cluster.Device) []api.DeviceTaint {
 	var taints []api.DeviceTaint
 	for _, taint := range d.Taints {
-		source := "ResourceSlice/" + d.Slice.Name
-		if rule := facts.Taints.Rule(d, taint); rule != nil {
-			source = "DeviceTaintRule/" + rule.Name
-		}
+		source, _ := cluster.TaintSource(facts, d, taint)
 		taints = append(taints, api.DeviceTaint{Key: taint.Key, Value: taint.Value, Effect: string(taint.Effect), Source: source, Since: taint.TimeAdded})
 	}
 	return taints

@@ -111,9 +111,8 @@ func taintDevice(facts *cluster.Cluster, pods podsByClaim, out *api.Taint, id cl
 		out.Since = taint.TimeAdded
 	}
 	for _, holder := range facts.Usage.Holders(id) {
-		name := holder.Claim.Namespace + "/" + holder.Claim.Name
-		if !slices.Contains(out.Claims, name) {
-			out.Claims = append(out.Claims, name)
+		if claim := api.RefTo(api.KindClaim, holder.Claim); !slices.Contains(out.Claims, claim) {
+			out.Claims = append(out.Claims, claim)
 		}
 		for _, pod := range pods.of(holder.Claim) {
 			if uses(facts, pod, holder.Claim) {
@@ -144,7 +143,8 @@ func taintPod(facts *cluster.Cluster, out *api.Taint, pod *corev1.Pod, id cluste
 	for _, e := range facts.Taints.PodEvictions(pod) {
 		if !same(e) {
 			if p.Anyway == nil || e.At.Before(p.Anyway.At.Time) {
-				p.Anyway = &api.OtherEviction{Taint: e.Taint.String(), Device: e.Device.String(), Source: taintSource(facts, e), At: metav1.Time{Time: e.At}}
+				source, _ := cluster.EvictionSource(facts, &e)
+				p.Anyway = &api.OtherEviction{Taint: e.Taint.String(), Device: e.Device.String(), Source: source, At: metav1.Time{Time: e.At}}
 			}
 			continue
 		}
@@ -156,17 +156,6 @@ func taintPod(facts *cluster.Cluster, out *api.Taint, pod *corev1.Pod, id cluste
 	if p.EvictionAt != nil && (out.NextEviction == nil || p.EvictionAt.Before(out.NextEviction)) {
 		out.NextEviction = p.EvictionAt
 	}
-}
-
-// taintSource names the object that the taint of an eviction comes from.
-func taintSource(facts *cluster.Cluster, e cluster.Eviction) string {
-	if e.Rule != nil {
-		return "DeviceTaintRule/" + e.Rule.Name
-	}
-	if device := facts.Pools.Device(e.Device); device != nil {
-		return "ResourceSlice/" + device.Slice.Name
-	}
-	return ""
 }
 
 // EvictionDue tells how long it takes until the next eviction; negative if it is

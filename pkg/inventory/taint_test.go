@@ -76,7 +76,7 @@ func TestTaints(t *testing.T) {
 	if diff := cmp.Diff([]string{tc.Driver + "/node-1/gpu-2", tc.Driver + "/node-1/gpu-3"}, ecc.Devices); diff != "" || ecc.Rule != "" || ecc.Driver != tc.Driver {
 		t.Errorf("the taint of the driver is %+v, devices -want +got:\n%s", ecc, diff)
 	}
-	if diff := cmp.Diff([]string{"ml/c"}, ecc.Claims); diff != "" {
+	if diff := cmp.Diff([]api.ObjectRef{api.Ref("ResourceClaim", "ml", "c")}, ecc.Claims); diff != "" {
 		t.Errorf("claims under the driver's taint, -want +got:\n%s", diff)
 	}
 	if none := byKey["example.com/none"]; none.Selector != "no device" || len(none.Devices) != 0 {

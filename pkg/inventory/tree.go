@@ -242,8 +242,8 @@ func domainBranches(snap *snapshot.Snapshot, claim *resourceapi.ResourceClaim) [
 			} else if node.Status != "" {
 				below.Notes = append(below.Notes, "no clique")
 			}
-			if node.Daemon != "" {
-				below.Notes = append(below.Notes, "daemon "+node.Daemon)
+			if node.Daemon.Name != "" {
+				below.Notes = append(below.Notes, "daemon "+node.Daemon.QualifiedName())
 			}
 			b.Branches = append(b.Branches, below)
 		}

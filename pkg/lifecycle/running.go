@@ -177,7 +177,7 @@ func evictions(facts *cluster.Cluster, pod *corev1.Pod) []Finding {
 	}
 	first := all[0]
 	result := &first.Claim.Status.Allocation.Devices.Results[first.Result]
-	holder, path := evictor(facts, &first)
+	holder, path := cluster.EvictionSource(facts, &first)
 	now := facts.Snapshot.Now()
 	f := Finding{Instead: true}
 	cause := fmt.Sprintf("device %s of claim %s has the taint %s (%s), which %s", DeviceName(result), first.Claim.Name, first.Taint, holder, ToleratedText(&first))
@@ -211,14 +211,6 @@ func ToleratedText(e *cluster.Eviction) string {
 	default:
 		return "is not tolerated"
 	}
-}
-
-// evictor finds the object with the taint of an eviction.
-func evictor(facts *cluster.Cluster, e *cluster.Eviction) (holder api.ObjectRef, path string) {
-	if device := facts.Pools.Device(e.Device); e.Rule == nil && device != nil {
-		return cluster.TaintSource(facts, device, e.Taint)
-	}
-	return api.Ref("DeviceTaintRule", "", e.Rule.Name), "spec.taint"
 }
 
 func tolerationsText(tolerations []resourceapi.DeviceToleration) string {

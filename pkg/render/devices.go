@@ -39,7 +39,7 @@ func writeAllocation(p *Page, a *api.Allocation, titled bool) {
 		return
 	}
 	const reserved = "Reserved for "
-	p.Text(0, Plain, reserved+p.Some(a.ReservedFor, len(a.ReservedFor), p.Width-len(reserved)))
+	p.Text(0, Plain, reserved+p.Some(english.Texts(a.ReservedFor, api.ObjectRef.Argument), len(a.ReservedFor), p.Width-len(reserved)))
 }
 
 // writeDevices lists allocated devices, the requests in a column of their own.

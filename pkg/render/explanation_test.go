@@ -243,7 +243,7 @@ func allocated() *api.Explanation {
 			Namespace: "ml", Name: "train-gpus",
 			Allocation: &api.Allocation{
 				Since: &metav1.Time{Time: time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)}, AgeSeconds: 3 * 86400,
-				Nodes: "node-1", ReservedFor: []string{"pod/a", "pod/b", "pod/c", "pod/d", "pod/e", "pod/f"},
+				Nodes: "node-1", ReservedFor: []api.ObjectRef{api.Ref("Pod", "ml", "a"), api.Ref("Pod", "ml", "b"), api.Ref("Pod", "ml", "c"), api.Ref("Pod", "ml", "d"), api.Ref("Pod", "ml", "e"), api.Ref("Pod", "ml", "f")},
 				Devices: []api.AllocatedDevice{
 					{Request: "gpus", Driver: "gpu.example.com", Pool: "node-1", Device: "gpu-0", AdminAccess: true},
 					{Request: "gpus", Driver: "gpu.example.com", Pool: "node-1", Device: "gpu-1", Missing: true},
@@ -313,7 +313,7 @@ func hostile() *api.Explanation {
 		Claims: []api.ClaimExplanation{{
 			Namespace: evil, Name: evil, Template: evil, PodClaim: evil, Constraints: []string{evil},
 			Allocation: &api.Allocation{
-				Nodes: evil, ReservedFor: []string{evil},
+				Nodes: evil, ReservedFor: []api.ObjectRef{api.Ref(evil, evil, evil)},
 				Devices: []api.AllocatedDevice{{
 					Request: evil, Driver: evil, Pool: evil, Device: evil, ShareID: evil,
 					ConsumedCapacity: map[string]string{evil: evil},

@@ -85,11 +85,11 @@ func oneDevice() *api.Explanation {
 			Counters:          []api.DeviceCounter{{CounterSet: "card-1", Counter: "slices", Consumes: "3", Total: "7", Available: "1", UsedBy: []string{"gpu-0", "gpu-1", "gpu-2"}, CompatibilityGroups: []string{"mig"}}},
 			Taints:            []api.TaintEvidence{{Taint: "gpu.example.com/xid=79:NoExecute", Since: &since, Evidence: api.Evidence{Object: api.Ref("DeviceTaintRule", "", "broken")}}},
 			BindingConditions: []string{"example.com/attached"}, BindingFailureConditions: []string{"example.com/lost"},
-			Holders: []api.DeviceHolder{{Namespace: "serving", Name: "chat-0", Request: "gpu", ShareID: "0aa1", ConsumedCapacity: map[string]string{"memory": "10Gi"}, Since: &since, ReservedFor: []string{"pod/chat-0"}, Conditions: []string{"Ready=True"}}},
-			Health:  []api.DeviceHealth{{Pod: "serving/chat-0", Health: "Unhealthy", Message: "ECC error count exceeded"}},
+			Holders: []api.DeviceHolder{{Namespace: "serving", Name: "chat-0", Request: "gpu", ShareID: "0aa1", ConsumedCapacity: map[string]string{"memory": "10Gi"}, Since: &since, ReservedFor: []api.ObjectRef{api.Ref("Pod", "serving", "chat-0")}, Conditions: []string{"Ready=True"}}},
+			Health:  []api.DeviceHealth{{Pod: api.Ref("Pod", "serving", "chat-0"), Health: "Unhealthy", Message: "ECC error count exceeded"}},
 			Requests: []api.DeviceRequest{
 				{
-					Claim: "ml/train-0-gpus-x7k2p", Name: "gpus", DeviceClass: "gpu.example.com", Node: "gpu-03", Outcome: api.Rejected,
+					Claim: api.Ref("ResourceClaim", "ml", "train-0-gpus-x7k2p"), Name: "gpus", DeviceClass: "gpu.example.com", Node: "gpu-03", Outcome: api.Rejected,
 					Message: "memory is 40Gi, must be 80Gi or more",
 					Checks: []api.DeviceCheck{
 						passed("Class", "class gpu.example.com"), passed("Node", "node takes the pod"), passed("Reach", "in reach of the node"), passed("Slice", "slice"), passed("Pool", "pool"), passed("BindingConditions", "binding conditions"),
@@ -102,7 +102,7 @@ func oneDevice() *api.Explanation {
 					},
 				},
 				{
-					Claim: "ml/train-0-gpus-x7k2p", Name: "nic", DeviceClass: "nic.example.com", Node: "gpu-03", Outcome: api.Rejected,
+					Claim: api.Ref("ResourceClaim", "ml", "train-0-gpus-x7k2p"), Name: "nic", DeviceClass: "nic.example.com", Node: "gpu-03", Outcome: api.Rejected,
 					Message: `driver is "gpu.example.com", must be "nic.example.com"`,
 					Checks: []api.DeviceCheck{
 						{Check: "Class", Label: "other class", Outcome: api.CheckFailed, Code: api.ClassSelectorFalse, Message: `driver is "gpu.example.com", must be "nic.example.com"`},
@@ -218,9 +218,9 @@ func TestNothingHostileGetsIntoNearMisses(t *testing.T) {
 		Counters:          []api.DeviceCounter{{CounterSet: evil, Counter: evil, Consumes: evil, Total: evil, UsedBy: []string{evil}, CompatibilityGroups: []string{evil}}},
 		Taints:            []api.TaintEvidence{{Taint: evil, Evidence: fact}},
 		BindingConditions: []string{evil}, BindingFailureConditions: []string{evil},
-		Holders: []api.DeviceHolder{{Namespace: evil, Name: evil, Request: evil, ShareID: evil, ConsumedCapacity: map[string]string{evil: evil}, ReservedFor: []string{evil}, Conditions: []string{evil}}},
-		Health:  []api.DeviceHealth{{Pod: evil, Health: evil, Message: evil}},
-		Requests: []api.DeviceRequest{{Claim: evil, Name: evil, Node: evil, Outcome: evil, Message: evil, Checks: []api.DeviceCheck{
+		Holders: []api.DeviceHolder{{Namespace: evil, Name: evil, Request: evil, ShareID: evil, ConsumedCapacity: map[string]string{evil: evil}, ReservedFor: []api.ObjectRef{api.Ref(evil, evil, evil)}, Conditions: []string{evil}}},
+		Health:  []api.DeviceHealth{{Pod: api.Ref(evil, evil, evil), Health: evil, Message: evil}},
+		Requests: []api.DeviceRequest{{Claim: api.Ref(evil, evil, evil), PodClaim: evil, Name: evil, Node: evil, Outcome: evil, Message: evil, Checks: []api.DeviceCheck{
 			{Label: evil, Outcome: api.CheckFailed, Message: evil, Evidence: []api.Evidence{fact}}, {Label: evil, Outcome: api.CheckPassed},
 		}}},
 	}
@@ -240,8 +240,8 @@ func TestMessageOfOtherRequests(t *testing.T) {
 	e := oneDevice()
 	e.Device.Outcome, e.Device.Summary = api.Eligible, "Request gpus: passes every check alone, but the allocator takes gpu-0."
 	e.Device.Requests = []api.DeviceRequest{
-		{Claim: "ml/train-0", Name: "gpus", Outcome: api.Eligible, Message: "passes every check alone, but the allocator takes gpu-0"},
-		{Claim: "ml/train-0", Name: "spare", Outcome: api.Eligible, Message: "passes every check alone, but the allocator takes gpu-1"},
+		{Claim: api.Ref("ResourceClaim", "ml", "train-0"), Name: "gpus", Outcome: api.Eligible, Message: "passes every check alone, but the allocator takes gpu-0"},
+		{Claim: api.Ref("ResourceClaim", "ml", "train-0"), Name: "spare", Outcome: api.Eligible, Message: "passes every check alone, but the allocator takes gpu-1"},
 	}
 	out := draw(t, e, Options{Width: 140})
 	if n := strings.Count(out, "takes gpu-0"); n != 1 {

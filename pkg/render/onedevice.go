@@ -4,6 +4,7 @@
 package render
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -58,12 +59,21 @@ func writeDevice(p *Page, e *api.Explanation) {
 	}
 }
 
+// requestClaim returns the name of the claim of a request or, before it exists, of what it is
+// made from.
+func requestClaim(claim api.ObjectRef, podClaim string) string {
+	if claim.Kind == api.KindClaim {
+		return claim.QualifiedName()
+	}
+	return cmp.Or(podClaim, claim.Name, "for extended resources")
+}
+
 // writeDeviceRequest draws the checks of one request: one line for each that fails
 // or is not made, and those that pass in between on one line.
 func writeDeviceRequest(p *Page, r *api.DeviceRequest, summary string, unknown bool) {
 	p.Blank()
 	label := cluster.RequestTitle(r.Name, r.Container, r.ExtendedResource)
-	title := capitalized(label) + " of claim " + r.Claim
+	title := capitalized(label) + " of claim " + requestClaim(r.Claim, r.PodClaim)
 	if r.Node != "" {
 		title += ", on " + r.Node
 	}
@@ -167,7 +177,7 @@ func deviceFacts(d *api.DeviceExplanation) [][2]string {
 		add("taint", text+", from "+taint.Evidence.Object.String())
 	}
 	for _, health := range d.Health {
-		text := health.Health + ", reported in the status of pod " + health.Pod
+		text := health.Health + ", reported in the status of pod " + health.Pod.QualifiedName()
 		if health.Message != "" {
 			text += ": " + health.Message
 		}
@@ -220,7 +230,7 @@ func holderText(h *api.DeviceHolder) string {
 		said += ", since " + h.Since.UTC().Format(time.RFC3339)
 	}
 	if len(h.ReservedFor) > 0 {
-		said += ", reserved for " + strings.Join(h.ReservedFor, ", ")
+		said += ", reserved for " + strings.Join(english.Texts(h.ReservedFor, api.ObjectRef.Argument), ", ")
 	}
 	if len(h.Conditions) > 0 {
 		said += "; " + strings.Join(h.Conditions, ", ")

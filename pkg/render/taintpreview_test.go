@@ -18,7 +18,7 @@ func TestTaintPreviewTellsWhoIsEvictedWhen(t *testing.T) {
 	now := time.Date(2026, 10, 5, 9, 30, 0, 0, time.UTC)
 	at := func(after time.Duration) *metav1.Time { return &metav1.Time{Time: now.Add(after)} }
 	other := func(after time.Duration) *api.OtherEviction {
-		return &api.OtherEviction{Taint: "xid=79:NoExecute", Source: "DeviceTaintRule/broken", At: *at(after)}
+		return &api.OtherEviction{Taint: "xid=79:NoExecute", Source: api.Ref("DeviceTaintRule", "", "broken"), At: *at(after)}
 	}
 	seconds := int64(300)
 	taint := &api.Taint{

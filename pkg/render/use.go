@@ -190,7 +190,7 @@ func writeFailed(p *Page, r *api.RequestUse) {
 func waiterText(r *api.RequestUse) string {
 	title := cluster.RequestTitle(r.Name, r.Container, r.ExtendedResource)
 	if r.Pod.Kind == "" {
-		return fmt.Sprintf("claim %s, used by no pod, %s of class %s", r.Claim, title, r.DeviceClass)
+		return fmt.Sprintf("claim %s, used by no pod, %s of class %s", requestClaim(r.Claim, r.PodClaim), title, r.DeviceClass)
 	}
 	pod := "pod " + Qualified(r.Pod.Namespace, r.Pod.Name)
 	if r.PodCount > 1 {
@@ -293,6 +293,6 @@ func writeWaitingMisfits(p *Page, misfits []api.WaitingMisfit) {
 	}
 	for i := range misfits {
 		p.Row(2, Cell{Text: strconv.Itoa(misfits[i].PodCount), Width: count, Right: true},
-			Cell{Text: misfits[i].Message + " (" + english.Sample(misfits[i].Pods, 3) + ")"})
+			Cell{Text: misfits[i].Message + " (" + english.Sample(english.Texts(misfits[i].Pods, api.ObjectRef.QualifiedName), 3) + ")"})
 	}
 }

@@ -15,8 +15,8 @@ func HoldersText(h *api.Holders) string {
 	switch {
 	case h == nil:
 		return ""
-	case h.Claim != "":
-		return "to claim " + h.Claim
+	case h.Claim.Name != "":
+		return "to claim " + h.Claim.QualifiedName()
 	case len(h.Namespaces) == 1:
 		return fmt.Sprintf("to %s in namespace %s", english.Count(h.Claims, "claim"), h.Namespaces[0].Namespace)
 	case len(h.Namespaces) > 1:

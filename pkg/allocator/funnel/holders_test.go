@@ -20,7 +20,7 @@ func TestHoldersText(t *testing.T) {
 		want    string
 	}{
 		"unknown":          {nil, ""},
-		"one claim":        {&api.Holders{Claims: 1, Claim: "ml/a", Namespaces: []api.NamespaceCount{{Namespace: "ml", Devices: 4}}}, "to claim ml/a"},
+		"one claim":        {&api.Holders{Claims: 1, Claim: api.Ref("ResourceClaim", "ml", "a"), Namespaces: []api.NamespaceCount{{Namespace: "ml", Devices: 4}}}, "to claim ml/a"},
 		"one namespace":    {&api.Holders{Claims: 2, Namespaces: []api.NamespaceCount{{Namespace: "ml", Devices: 4}}}, "to 2 claims in namespace ml"},
 		"three namespaces": {&api.Holders{Claims: 6, Namespaces: []api.NamespaceCount{{Namespace: "ml", Devices: 10}, {Namespace: "a", Devices: 5}, {Namespace: "b", Devices: 1}}}, "to 6 claims, 10 devices in namespace ml"},
 	}

@@ -374,7 +374,7 @@ func (g *rejectionGroup) holders() *api.Holders {
 	for claim, devices := range g.claims {
 		namespaces[claim.Namespace] += devices
 		if len(g.claims) == 1 {
-			h.Claim = english.QualifiedName(claim)
+			h.Claim = api.RefTo(api.KindClaim, claim)
 		}
 	}
 	for _, namespace := range namespaces.Sorted() {

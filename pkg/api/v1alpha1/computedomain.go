@@ -39,9 +39,8 @@ type ComputeDomainNode struct {
 	Clique string `json:"clique,omitempty"`
 	// Status is from the driver: Ready or NotReady; empty for a node that has not joined.
 	Status string `json:"status,omitempty"`
-	// Daemon is the pod that the driver runs on the node for the domain, as
-	// NAMESPACE/NAME.
-	Daemon string `json:"daemon,omitempty"`
+	// Daemon is the pod that the driver runs on the node for the domain.
+	Daemon ObjectRef `json:"daemon,omitzero"`
 	// Lacks says why the node is not ready, as far as is known.
 	Lacks string `json:"lacks,omitempty"`
 }

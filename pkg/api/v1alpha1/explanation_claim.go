@@ -39,8 +39,8 @@ type Allocation struct {
 	// Nodes describes where the devices can be used: "node-23", "any node" or
 	// a node selector.
 	Nodes string `json:"nodes"`
-	// ReservedFor lists the consumers ("pod/train-0").
-	ReservedFor []string `json:"reservedFor,omitempty"`
+	// ReservedFor lists the consumers: pods, or a PodGroup.
+	ReservedFor []ObjectRef `json:"reservedFor,omitempty"`
 }
 
 // AllocatedDevice is one device of an allocation or of a placement.
@@ -208,9 +208,9 @@ type Rejection struct {
 
 // Holders sums up the claims that the devices of a [Rejection] are allocated to.
 type Holders struct {
-	// Claims counts them; Claim is "namespace/name" if there is only one.
-	Claims int    `json:"claims"`
-	Claim  string `json:"claim,omitempty"`
+	// Claims counts them; Claim is set if there is only one.
+	Claims int       `json:"claims"`
+	Claim  ObjectRef `json:"claim,omitzero"`
 	// Namespaces has the namespaces of the claims, the one with the most devices first.
 	Namespaces []NamespaceCount `json:"namespaces,omitempty"`
 }

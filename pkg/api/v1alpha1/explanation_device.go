@@ -99,16 +99,16 @@ type DeviceHolder struct {
 	AdminAccess      bool              `json:"adminAccess,omitempty"`
 	// Since is the time of the allocation, if the server recorded it.
 	Since *metav1.Time `json:"since,omitempty"`
-	// ReservedFor lists the consumers ("pod/train-0").
-	ReservedFor []string `json:"reservedFor,omitempty"`
+	// ReservedFor lists the consumers: pods, or a PodGroup.
+	ReservedFor []ObjectRef `json:"reservedFor,omitempty"`
 	// Conditions are from the driver: "Ready=True".
 	Conditions []string `json:"conditions,omitempty"`
 }
 
 // DeviceHealth is the health of a device in the status of a pod.
 type DeviceHealth struct {
-	// Pod is "namespace/name".
-	Pod string `json:"pod"`
+	// Pod is the pod with the status.
+	Pod ObjectRef `json:"pod"`
 	// Health is Healthy, Unhealthy or Unknown.
 	Health  string `json:"health"`
 	Message string `json:"message,omitempty"`
@@ -116,10 +116,12 @@ type DeviceHealth struct {
 
 // DeviceRequest has the checks of a device for one request.
 type DeviceRequest struct {
-	// Claim is "namespace/name". Before it exists, it is the entry of the pod or the
-	// template.
-	Claim string `json:"claim"`
-	Name  string `json:"name"`
+	// Claim is the claim of the request or, before that exists, the template of the claim;
+	// it is left out before the claim for extended resources exists.
+	Claim ObjectRef `json:"claim,omitzero"`
+	// PodClaim is the entry in the pod's spec.resourceClaims.
+	PodClaim string `json:"podClaim,omitempty"`
+	Name     string `json:"name"`
 	// ExtendedResource is the resource that the container asks for by this request, in the
 	// claim for extended resources.
 	ExtendedResource string `json:"extendedResource,omitempty"`

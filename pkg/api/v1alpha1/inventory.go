@@ -382,8 +382,8 @@ type DeviceTaint struct {
 	Key    string `json:"key"`
 	Value  string `json:"value,omitempty"`
 	Effect string `json:"effect"`
-	// Source is the object with the taint: "ResourceSlice/name" or "DeviceTaintRule/name".
-	Source string `json:"source"`
+	// Source is the object with the taint: a ResourceSlice or a DeviceTaintRule.
+	Source ObjectRef `json:"source"`
 	// Since is when it was added, if that is known.
 	Since *metav1.Time `json:"since,omitempty"`
 }
@@ -408,8 +408,8 @@ type Taint struct {
 	Since *metav1.Time `json:"since,omitempty"`
 	// Devices are the devices with the taint, as driver/pool/device.
 	Devices []string `json:"devices"`
-	// Claims are the claims that have such a device, as namespace/name.
-	Claims []string `json:"claims,omitempty"`
+	// Claims are the claims that have such a device.
+	Claims []ObjectRef `json:"claims,omitempty"`
 	// Pods are the pods for which such a claim is reserved.
 	Pods []TaintedPod `json:"pods,omitempty"`
 	// ClaimsAreLowerBounds and PodsAreLowerBounds are true if there may be more of them,
@@ -445,10 +445,10 @@ type TaintedPod struct {
 // OtherEviction is another reason for which a pod is evicted, besides the given taint.
 type OtherEviction struct {
 	// Taint is KEY[=VALUE]:EFFECT, Device the device with it, as driver/pool/device, and
-	// Source its object, such as "DeviceTaintRule/maintenance".
-	Taint  string `json:"taint"`
-	Device string `json:"device"`
-	Source string `json:"source"`
+	// Source the object with the taint: a ResourceSlice or a DeviceTaintRule.
+	Taint  string    `json:"taint"`
+	Device string    `json:"device"`
+	Source ObjectRef `json:"source"`
 	// At is the time of the eviction.
 	At metav1.Time `json:"at"`
 }

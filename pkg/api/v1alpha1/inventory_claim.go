@@ -28,8 +28,8 @@ type Claim struct {
 	// tells which of them may use it.
 	Pods     []string `json:"pods,omitempty"`
 	PodCount int      `json:"podCount"`
-	// ReservedFor lists the consumers ("pod/train-0").
-	ReservedFor []string `json:"reservedFor,omitempty"`
+	// ReservedFor lists the consumers: pods, or a PodGroup.
+	ReservedFor []ObjectRef `json:"reservedFor,omitempty"`
 	// Template is the template that it was generated from, as far as the pod tells.
 	Template string `json:"template,omitempty"`
 	// ComputeDomains are the domains that its configuration names, without their nodes:

@@ -86,7 +86,12 @@ func (r ObjectRef) String() string {
 
 // Title returns the reference as headlines have it: "Pod ml/train-0".
 func (r ObjectRef) Title() string {
-	return r.Kind + " " + strings.TrimPrefix(r.Namespace+"/"+r.Name, "/")
+	return r.Kind + " " + r.QualifiedName()
+}
+
+// QualifiedName returns "namespace/name", or the name of an object without a namespace.
+func (r ObjectRef) QualifiedName() string {
+	return strings.TrimPrefix(r.Namespace+"/"+r.Name, "/")
 }
 
 // Argument returns the reference as kubectl takes it in the namespace: "job/train"; empty for

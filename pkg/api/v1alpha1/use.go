@@ -80,10 +80,9 @@ type NodeUse struct {
 type WaitingMisfit struct {
 	NodeMisfit `json:",inline"`
 
-	// Pods are the first pods of each kind of equal pods, "namespace/name"; PodCount counts
-	// all pods.
-	Pods     []string `json:"pods"`
-	PodCount int      `json:"podCount"`
+	// Pods are the first pods of each kind of equal pods; PodCount counts all pods.
+	Pods     []ObjectRef `json:"pods"`
+	PodCount int         `json:"podCount"`
 }
 
 // DeviceUseCount is the number of devices in a state.
@@ -149,10 +148,10 @@ type RequestUse struct {
 	// no pod uses: the scheduler does not look at it.
 	Pod      ObjectRef `json:"pod,omitzero"`
 	PodCount int       `json:"podCount,omitempty"`
-	// Claim is "namespace/name" of the first pod. Before it exists, it is the entry of the
-	// pod or the template.
-	Claim string `json:"claim"`
-	Name  string `json:"name"`
+	// Claim and PodClaim are from the first pod, as in [DeviceRequest].
+	Claim    ObjectRef `json:"claim,omitzero"`
+	PodClaim string    `json:"podClaim,omitempty"`
+	Name     string    `json:"name"`
 	// ExtendedResource is the resource that the container asks for by this request, in the
 	// claim for extended resources.
 	ExtendedResource string `json:"extendedResource,omitempty"`
