@@ -353,12 +353,3 @@ func matchText(a *api.Attribute) string {
 	}
 	return fmt.Sprintf("%d/%d", a.Matches, a.TotalDevices)
 }
-
-// texts returns references as texts of one form.
-func texts(refs []api.ObjectRef, form func(api.ObjectRef) string) []string {
-	list := make([]string, 0, len(refs))
-	for _, ref := range refs {
-		list = append(list, form(ref))
-	}
-	return list
-}

@@ -174,7 +174,11 @@ func writeRemedyEdits(p *Page, indent int, r *api.Remedy) {
 	if r.Owner.Kind == "" {
 		return
 	}
-	p.Text(indent, Plain, fmt.Sprintf("Change the pod template of %s %s (%s), which creates the pod:", r.Owner.Kind, r.Owner.Name, r.Owner.APIGroup))
+	owner := r.Owner.Kind + " " + r.Owner.Name
+	if r.Owner.APIGroup != "" {
+		owner += " (" + r.Owner.APIGroup + ")"
+	}
+	p.Text(indent, Plain, "Change the pod template of "+owner+", which creates the pod:")
 	for i := range r.Edits {
 		if e := &r.Edits[i]; e.Generated {
 			p.Text(indent, Plain, editLine(e))

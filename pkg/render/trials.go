@@ -35,7 +35,7 @@ func Trials(w io.Writer, r *api.TestReport, opts Options) error {
 	}
 	if len(r.Left) > 0 {
 		p.Heading("Not deleted")
-		p.List(2, Bad, texts(r.Left, api.ObjectRef.String))
+		p.List(2, Bad, english.Texts(r.Left, api.ObjectRef.String))
 	}
 	writeTrialFailures(p, r.Trials)
 	p.Blank()

@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strings"
 
-	corev1 "k8s.io/api/core/v1"
 	resourceapi "k8s.io/api/resource/v1"
 	"k8s.io/utils/ptr"
 
@@ -277,12 +276,13 @@ func (r *Record) Node() string {
 	return r.Pod.Spec.NodeName
 }
 
-// Deleting returns the pod if it still exists though it was deleted.
-func (r *Record) Deleting() *corev1.Pod {
-	if r.podGone || r.Pod == nil {
-		return nil
+// Left returns the object that still exists after the pod was deleted: the pod, or else the
+// claim.
+func (r *Record) Left(namespace string) api.ObjectRef {
+	if r.Claim != nil && (r.podGone || r.Pod == nil) {
+		return api.RefTo(api.KindClaim, r.Claim)
 	}
-	return r.Pod
+	return api.Ref(api.KindPod, namespace, r.Name)
 }
 
 // NodeProblem is a problem that node-probe found.

@@ -206,3 +206,30 @@ func TestHopeless(t *testing.T) {
 		})
 	}
 }
+
+// TestLeft finds the object that keeps a deleted pod from its end, also if the pod was never
+// reported.
+func TestLeft(t *testing.T) {
+	pod, claim := api.Ref("Pod", "test", "case-1-1"), api.RefTo("ResourceClaim", trialClaim("", false))
+	for _, test := range []struct {
+		name                  string
+		seen, podGone, claims bool
+		want                  api.ObjectRef
+	}{
+		{"nothing was reported", false, false, false, pod},
+		{"the pod", true, false, true, pod},
+		{"the claim of a pod that is gone", true, true, true, claim},
+		{"the claim of a pod that was never reported", false, false, true, claim},
+	} {
+		r := trial.NewRecord("case-1-1", begin)
+		if test.seen {
+			r.SeePod(trialPod(), test.podGone, after(1))
+		}
+		if test.claims {
+			r.SeeClaim(trialClaim("", false), false, after(2))
+		}
+		if got := r.Left("test"); got != test.want {
+			t.Errorf("%s: %s is left, want %s", test.name, got, test.want)
+		}
+	}
+}

@@ -273,11 +273,8 @@ func (o *options) finish(ctx context.Context, report *api.TestReport) error {
 		return err
 	}
 	if len(report.Left) > 0 {
-		var left []string
-		for _, object := range report.Left {
-			left = append(left, object.String())
-		}
-		note := fmt.Sprintf("%s of the test is being deleted, and still there; namespace %s goes with it", english.JoinAnd(left), report.Namespace)
+		left := english.JoinAnd(english.Texts(report.Left, api.ObjectRef.String))
+		note := fmt.Sprintf("%s of the test is being deleted, and still there; namespace %s goes with it", left, report.Namespace)
 		if err := cli.PrintNotes(o.streams, note); err != nil {
 			return err
 		}

@@ -232,15 +232,11 @@ func (t *test) end(ctx context.Context, p *trial.Planned, record *trial.Record, 
 	switch {
 	case !cleaned:
 		t.mu.Lock()
-		pod := record.Deleting()
+		left := record.Left(p.Pod.Namespace)
 		t.mu.Unlock()
-		if pod != nil {
-			t.leave(api.RefTo(api.KindPod, p.Pod))
-		} else {
-			t.leave(claimOf(record))
-		}
+		t.leave(left)
 		if ctx.Err() == nil && out.Explanation == nil {
-			if pod != nil {
+			if left.Kind == api.KindPod {
 				out.Explanation = t.explain(ctx, p.Pod)
 			}
 			out.Checks = append(out.Checks, t.probeFailure(ctx, record)...)
@@ -251,13 +247,6 @@ func (t *test) end(ctx context.Context, p *trial.Planned, record *trial.Record, 
 	if seen != nil && ctx.Err() == nil {
 		out.Checks = append(out.Checks, t.checkEnded(ctx, record, seen, cleaned)...)
 	}
-}
-
-func claimOf(record *trial.Record) api.ObjectRef {
-	if record.Claim == nil {
-		return api.Ref(api.KindClaim, record.Pod.Namespace, "")
-	}
-	return api.RefTo(api.KindClaim, record.Claim)
 }
 
 // leave records an object that could not be deleted.
