@@ -54,7 +54,7 @@ func TestKeepRelease(t *testing.T) {
 	must("verdicts.json", encode(t, verdicts(t, snap)))
 	lines := [][]string{}
 	for _, line := range []string{
-		"why pod/segment-3 -n vision", "why -n vision", "slices gpu-0[12]*", "pools mig-01 gpu-02", "devices --node mig-01", "claims -n research", "classes", "taints", "version",
+		"why pod/segment-3 -n vision", "why -n vision", "slices gpu-0[12]*", "pools mig-01 gpu-02", "devices --node mig-01", "claims -n research", "classes", "nodes", "usage", "pools --by driver", "taints", "version",
 		"tree pod/ablation-0 -n research", "doctor", "status", "plan -n research", "impact drain gpu-02", "fit pod/pretrain-0 -n research", "fit", "top", "attributes",
 		"cel true --device gpu-02/gpu-0", "why device/gpu-02/gpu-0", "lint -f " + example,
 	} {

@@ -60,6 +60,7 @@ func kinds() []kind {
 		{"Claim", reflect.TypeFor[api.Claim](), reflect.TypeFor[listOf[api.Claim]](), "claims"},
 		{"Class", reflect.TypeFor[api.Class](), reflect.TypeFor[listOf[api.Class]](), "classes"},
 		{"Attribute", reflect.TypeFor[api.Attribute](), reflect.TypeFor[listOf[api.Attribute]](), "attributes"},
+		{"Group", reflect.TypeFor[api.Group](), reflect.TypeFor[listOf[api.Group]](), "pools --by driver"},
 		{"Evaluation", reflect.TypeFor[api.Evaluation](), nil, "cel"},
 		{"Taint", reflect.TypeFor[api.Taint](), reflect.TypeFor[listOf[api.Taint]](), "taints"},
 		{"Status", reflect.TypeFor[api.Status](), nil, "status"},

@@ -48,6 +48,9 @@ func TotalOfPools(list []*api.Pool) PoolTotal {
 	total := PoolTotal{Pools: len(list)}
 	for _, pool := range list {
 		AddCounts(&total.Devices, pool.Devices)
+		for name, bound := range pool.Devices.Bounds {
+			setBound(&total.Devices, name, bound)
+		}
 		if pool.State != api.PoolStateUsable {
 			total.Unusable++
 		}

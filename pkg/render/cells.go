@@ -24,18 +24,6 @@ import (
 // inCell is how many names a cell of a table has.
 const inCell = 3
 
-// inReason is how many characters of a reason a table has.
-const inReason = 100
-
-// shortened returns the beginning of a text that is too long for a cell.
-func shortened(text string) string {
-	runes := []rune(text)
-	if len(runes) <= inReason {
-		return text
-	}
-	return strings.TrimRight(string(runes[:inReason-1]), " ,;:") + "…"
-}
-
 // someOf names the first few of a list and counts the rest.
 func someOf(names []string, total int) string {
 	shown := names[:min(len(names), inCell)]

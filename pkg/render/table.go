@@ -6,6 +6,7 @@ package render
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -21,6 +22,8 @@ import (
 type Column[T any] struct {
 	Name string
 	Wide bool
+	// Key is true for a column that names the item: it stays on its line.
+	Key bool
 	// Cell is the text for an item, as it comes from the cluster.
 	Cell func(*T) string
 	// Sort returns the value to sort by, if that is not the text; ok is false if the item
@@ -54,6 +57,9 @@ func newTable[T any](items []*T, columns []Column[T]) *metav1.Table {
 		if c.Wide {
 			definition.Priority = 1
 		}
+		if c.Key {
+			definition.Format = nameFormat
+		}
 		table.ColumnDefinitions = append(table.ColumnDefinitions, definition)
 	}
 	for _, item := range items {
@@ -66,6 +72,49 @@ func newTable[T any](items []*T, columns []Column[T]) *metav1.Table {
 	return table
 }
 
+// Groups lists groups of items that have a property in common. The word is plural, for the
+// items.
+func Groups(items []*api.Group, by, word string) *metav1.Table {
+	number := func(name string, of func(*api.DeviceCounts) int) Column[api.Group] {
+		return bounds(name,
+			func(g *api.Group) int { return of(g.Devices) },
+			func(g *api.Group) api.Bound {
+				return cmp.Or(g.Devices.Bounds[strings.ToLower(name)], atMost(name == "Free" && g.Devices.FreeIsUpperBound))
+			})
+	}
+	columns := []Column[api.Group]{
+		{Name: by, Key: true, Cell: func(g *api.Group) string { return g.Name }},
+		numbers(capitalized(word), func(g *api.Group) int { return g.Count }),
+	}
+	if slices.ContainsFunc(items, func(g *api.Group) bool { return g.States != nil }) {
+		columns = append(columns, Column[api.Group]{Name: "States", Cell: stateTexts})
+	}
+	if slices.ContainsFunc(items, func(g *api.Group) bool { return g.Devices != nil }) {
+		columns = append(columns,
+			number("Total", func(c *api.DeviceCounts) int { return c.Total }),
+			number("Free", func(c *api.DeviceCounts) int { return c.Free }),
+			number("Allocated", func(c *api.DeviceCounts) int { return c.Allocated }),
+			number("Shared", func(c *api.DeviceCounts) int { return c.Shared }),
+			number("Blocked", func(c *api.DeviceCounts) int { return c.Blocked }),
+			number("Tainted", func(c *api.DeviceCounts) int { return c.Tainted }),
+			number("Unhealthy", func(c *api.DeviceCounts) int { return c.Unhealthy }),
+			number("Unusable", func(c *api.DeviceCounts) int { return c.Unusable }),
+		)
+	}
+	return newTable(items, columns)
+}
+
+// stateTexts returns "17 Usable, 1 Incomplete", the most frequent state first.
+func stateTexts(g *api.Group) string {
+	var parts []string
+	for _, state := range slices.SortedFunc(maps.Keys(g.States), func(a, b string) int {
+		return cmp.Or(cmp.Compare(g.States[b], g.States[a]), cmp.Compare(a, b))
+	}) {
+		parts = append(parts, fmt.Sprintf("%d %s", g.States[state], state))
+	}
+	return strings.Join(parts, ", ")
+}
+
 // Slices lists ResourceSlices.
 func Slices(items []*api.Slice) *metav1.Table {
 	return newTable(items, SliceColumns())
@@ -74,7 +123,7 @@ func Slices(items []*api.Slice) *metav1.Table {
 // SliceColumns returns the columns of [Slices].
 func SliceColumns() []Column[api.Slice] {
 	return []Column[api.Slice]{
-		{Name: "Name", Cell: func(s *api.Slice) string { return s.Name }},
+		{Name: "Name", Key: true, Cell: func(s *api.Slice) string { return s.Name }},
 		{Name: "Scope", Cell: func(s *api.Slice) string { return s.Scope }},
 		{Name: "Driver", Cell: func(s *api.Slice) string { return s.Driver }},
 		{Name: "Pool", Cell: func(s *api.Slice) string { return s.Pool }},
@@ -109,8 +158,8 @@ func PoolColumns() []Column[api.Pool] {
 			func(p *api.Pool) api.Bound { return p.Devices.Bounds[strings.ToLower(name)] })
 	}
 	return []Column[api.Pool]{
-		{Name: "Driver", Cell: func(p *api.Pool) string { return p.Driver }},
-		{Name: "Pool", Cell: func(p *api.Pool) string { return p.Name }},
+		{Name: "Driver", Key: true, Cell: func(p *api.Pool) string { return p.Driver }},
+		{Name: "Pool", Key: true, Cell: func(p *api.Pool) string { return p.Name }},
 		{Name: "State", Cell: func(p *api.Pool) string { return string(p.State) }},
 		{Name: "Slices", Cell: func(p *api.Pool) string { return fmt.Sprintf("%d/%d", p.Slices, p.Declared) }},
 		number("Total", func(c *api.DeviceCounts) int { return c.Total }),
@@ -134,9 +183,9 @@ func Devices(items []*api.Device, attributes []string) *metav1.Table {
 func DeviceColumns(attributes []string) []Column[api.Device] {
 	columns := []Column[api.Device]{
 		{Name: "Node", Cell: func(d *api.Device) string { return d.Scope }},
-		{Name: "Driver", Cell: func(d *api.Device) string { return d.Driver }},
-		{Name: "Pool", Cell: func(d *api.Device) string { return d.Pool }},
-		{Name: "Device", Cell: func(d *api.Device) string { return d.Name }},
+		{Name: "Driver", Key: true, Cell: func(d *api.Device) string { return d.Driver }},
+		{Name: "Pool", Key: true, Cell: func(d *api.Device) string { return d.Pool }},
+		{Name: "Device", Key: true, Cell: func(d *api.Device) string { return d.Name }},
 		{Name: "State", Cell: deviceState},
 		{Name: "Claim", Cell: func(d *api.Device) string { return holderTexts(d.Holders) }},
 		{Name: "Pods", Cell: func(d *api.Device) string { return podTexts(d.Holders) }},
@@ -187,7 +236,7 @@ const domainColumn = "Compute domain"
 // ClaimColumns returns the columns of [Claims].
 func ClaimColumns(namespaces bool) []Column[api.Claim] {
 	columns := []Column[api.Claim]{
-		{Name: "Name", Cell: func(c *api.Claim) string { return c.Name }},
+		{Name: "Name", Key: true, Cell: func(c *api.Claim) string { return c.Name }},
 		{Name: "State", Cell: func(c *api.Claim) string { return string(c.State) }},
 		{Name: "Stage", Cell: func(c *api.Claim) string { return c.Stage }},
 		{Name: "Requests", Cell: requestTexts},
@@ -199,27 +248,20 @@ func ClaimColumns(namespaces bool) []Column[api.Claim] {
 		ages(func(c *api.Claim) (int64, *metav1.Time) { return c.AgeSeconds, c.Created }),
 	}
 	if namespaces {
-		columns = append([]Column[api.Claim]{{Name: "Namespace", Cell: func(c *api.Claim) string { return c.Namespace }}}, columns...)
+		columns = append([]Column[api.Claim]{{Name: "Namespace", Key: true, Cell: func(c *api.Claim) string { return c.Namespace }}}, columns...)
 	}
 	return columns
 }
 
-// PendingClaims lists claims without devices and why they have none: in full, or
-// what fits in a cell.
-func PendingClaims(items []*api.Claim, namespaces, full bool) *metav1.Table {
-	columns := PendingColumns(namespaces)
-	if !full {
-		reason := &columns[len(columns)-1]
-		whole := reason.Cell
-		reason.Cell = func(c *api.Claim) string { return shortened(whole(c)) }
-	}
-	return newTable(items, columns)
+// PendingClaims lists claims without devices and why they have none.
+func PendingClaims(items []*api.Claim, namespaces bool) *metav1.Table {
+	return newTable(items, PendingColumns(namespaces))
 }
 
 // PendingColumns returns the columns of [PendingClaims].
 func PendingColumns(namespaces bool) []Column[api.Claim] {
 	columns := []Column[api.Claim]{
-		{Name: "Name", Cell: func(c *api.Claim) string { return c.Name }},
+		{Name: "Name", Key: true, Cell: func(c *api.Claim) string { return c.Name }},
 		{Name: "Stage", Cell: func(c *api.Claim) string { return c.Stage }},
 		{Name: "Requests", Cell: requestTexts},
 		{Name: "Pods", Cell: func(c *api.Claim) string { return someOf(c.Pods, c.PodCount) }},
@@ -229,7 +271,7 @@ func PendingColumns(namespaces bool) []Column[api.Claim] {
 		{Name: "Reason", Cell: func(c *api.Claim) string { return c.Reason }},
 	}
 	if namespaces {
-		columns = append([]Column[api.Claim]{{Name: "Namespace", Cell: func(c *api.Claim) string { return c.Namespace }}}, columns...)
+		columns = append([]Column[api.Claim]{{Name: "Namespace", Key: true, Cell: func(c *api.Claim) string { return c.Namespace }}}, columns...)
 	}
 	return columns
 }
@@ -243,7 +285,7 @@ func Taints(items []*api.Taint, now time.Time) *metav1.Table {
 // TaintColumns returns the columns of [Taints].
 func TaintColumns(now time.Time) []Column[api.Taint] {
 	return []Column[api.Taint]{
-		{Name: "Taint", Cell: inventory.TaintText},
+		{Name: "Taint", Key: true, Cell: inventory.TaintText},
 		{Name: "From", Cell: func(t *api.Taint) string {
 			if t.Rule != "" {
 				return "rule " + t.Rule
@@ -276,7 +318,7 @@ func Classes(items []*api.Class) *metav1.Table {
 // ClassColumns returns the columns of [Classes].
 func ClassColumns() []Column[api.Class] {
 	return []Column[api.Class]{
-		{Name: "Name", Cell: func(c *api.Class) string { return c.Name }},
+		{Name: "Name", Key: true, Cell: func(c *api.Class) string { return c.Name }},
 		bounds("Devices", func(c *api.Class) int { return c.Devices }, classDevices),
 		bounds("Free", func(c *api.Class) int { return c.Free }, classFree),
 		bounds("Failing", func(c *api.Class) int { return c.Failing }, classDevices),
@@ -306,7 +348,7 @@ func Attributes(items []*api.Attribute) *metav1.Table {
 // AttributeColumns returns the columns of [Attributes].
 func AttributeColumns() []Column[api.Attribute] {
 	return []Column[api.Attribute]{
-		{Name: "Name", Cell: func(a *api.Attribute) string { return a.Name }},
+		{Name: "Name", Key: true, Cell: func(a *api.Attribute) string { return a.Name }},
 		{Name: "Source", Cell: func(a *api.Attribute) string { return string(a.Source) }},
 		{Name: "Type", Cell: func(a *api.Attribute) string { return strings.Join(a.Types, ",") }},
 		{

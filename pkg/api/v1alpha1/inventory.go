@@ -19,6 +19,26 @@ type List struct {
 	Items []runtime.RawExtension `json:"items"`
 }
 
+// Group counts the items of a list that have something in common.
+//
+// +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
+type Group struct {
+	metav1.TypeMeta `json:",inline"`
+
+	// By is the common property, as for --by; Name is its value, empty for items without one.
+	By   string `json:"by"`
+	Name string `json:"name"`
+	// Of is the kind of the items, and Count how many there are. An item with several values
+	// is in several groups.
+	Of    string `json:"of"`
+	Count int    `json:"count"`
+	// States counts the items by state, if they have one.
+	States map[string]int `json:"states,omitempty"`
+	// Devices counts the devices of the items by state; it is left out for items without
+	// devices of their own.
+	Devices *DeviceCounts `json:"devices,omitempty"`
+}
+
 // Slice is a ResourceSlice with its state.
 //
 // +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object

@@ -6,6 +6,7 @@ package list
 import (
 	"context"
 	"io"
+	"slices"
 
 	"github.com/spf13/cobra"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -62,8 +63,7 @@ FLAGS, each with a message in -o wide and -o json, are
 a claim names, with its status and how many of its nodes are ready.
 
 With --pending, only claims without devices are listed, with the reason code and
-the summary that 'kubectl dra why' gives. On a terminal long ones are cut; -o
-wide, and whatever is no terminal, has them in full.
+the summary that 'kubectl dra why' gives.
 
 A NAME can be a pattern like 'train-*'.`,
 		Example: `  # The claims of all namespaces and their devices
@@ -82,16 +82,13 @@ A NAME can be a pattern like 'train-*'.`,
   kubectl dra claims -A -o \
     jsonpath='{range .items[?(@.flags)]}{.name} {.flags[*].message}{"\n"}{end}'`,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			// Only terminals limit the length of a line.
-			_, isTerminal := cli.Terminal(streams.Out)
-			inFull := !isTerminal || *flags.print.OutputFormat == "wide"
 			options, err := newListOptions(flags.listFlags, cmd, args, listing[*api.Claim]{
 				kind: claimKind(), asks: []string{snapshot.ResourceClaims}, domains: true,
 				items: flags.items,
 				keep:  flags.keep,
 				table: func(claims []*api.Claim, _ *listed) *metav1.Table {
 					if flags.pending {
-						return render.PendingClaims(claims, flags.allNamespaces || severalNamespaces(claims), inFull)
+						return render.PendingClaims(claims, flags.allNamespaces || severalNamespaces(claims))
 					}
 					return render.Claims(claims, flags.allNamespaces || severalNamespaces(claims))
 				},
@@ -148,17 +145,7 @@ func (f *claimsFlags) keep(c *api.Claim) bool {
 	if f.pending && c.State != api.ClaimStatePending {
 		return false
 	}
-	if f.class == "" {
-		return true
-	}
-	for _, r := range c.Requests {
-		for _, class := range append([]string{r.DeviceClass}, r.DeviceClasses...) {
-			if class == f.class {
-				return true
-			}
-		}
-	}
-	return false
+	return f.class == "" || slices.Contains(inventory.ClassesOf(c), f.class)
 }
 
 // severalNamespaces reports whether claims are of more than one namespace. A file
@@ -188,6 +175,11 @@ func claimKind() kind[*api.Claim] {
 				values: texts(api.ClaimStatePending, api.ClaimStateAllocated, api.ClaimStateReserved, api.ClaimStateDeleting),
 			},
 			{name: "node", of: func(c claim) string { return c.Node }},
+		},
+		groups: []group[claim]{
+			{"namespace", func(c claim, _ *listed) []string { return []string{c.Namespace} }},
+			{"class", func(c claim, _ *listed) []string { return inventory.ClassesOf(c) }},
+			{"owner", func(c claim, from *listed) []string { return from.inventory.OwnersOf(c) }},
 		},
 		ageless: func(c claim) claim {
 			out := *c

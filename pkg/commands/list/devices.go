@@ -254,6 +254,9 @@ func deviceKind() kind[*api.Device] {
 				values: texts(corev1.ResourceHealthStatusHealthy, corev1.ResourceHealthStatusUnhealthy, corev1.ResourceHealthStatusUnknown, ""),
 			},
 		},
+		devices: func(items []device, from *listed) api.DeviceCounts {
+			return from.inventory.TotalOfDevices(items).Counts
+		},
 		uncertain: func(d device) bool { return d.Uncertain },
 	}
 }

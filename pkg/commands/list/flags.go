@@ -5,6 +5,7 @@ package list
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -21,8 +22,12 @@ type listFlags struct {
 	reading *cli.ReadingFlags
 	// fieldNames are the names of a field selector, labelsOf names the objects whose labels
 	// -l selects.
-	fieldNames    []string
-	labelsOf      string
+	fieldNames []string
+	labelsOf   string
+	// groupNames are the properties that items can be grouped by, besides labels.
+	groupNames    []string
+	by            string
+	limit         int
 	print         *get.PrintFlags
 	labels        string
 	fields        string
@@ -36,7 +41,7 @@ type listFlags struct {
 func newListFlags[T runtime.Object](config *genericclioptions.ConfigFlags, items kind[T]) *listFlags {
 	return &listFlags{
 		reading: cli.NewReadingFlags(config), print: get.NewGetPrintFlags(),
-		fieldNames: items.fieldNames(), labelsOf: items.labelsOf,
+		fieldNames: items.fieldNames(), labelsOf: items.labelsOf, groupNames: items.groupNames(),
 	}
 }
 
@@ -59,6 +64,8 @@ func (f *listFlags) addTo(cmd *cobra.Command, namespaced bool) {
 		flags.Lookup("output").Usage = fmt.Sprintf("`FORMAT` of the output, one of %s.", strings.Join(f.print.AllowedFormats(), ", "))
 		flags.BoolVar(&f.watchEvents, "output-watch-events", false,
 			"With --watch and an output for programs, print watch events, each with the type and the object, in place of the objects. Tables always have the type.")
+		flags.StringVar(&f.by, "by", "", "Count the items in groups with the same `PROPERTY`, one of "+strings.Join(f.groupings(), ", ")+".")
+		flags.IntVar(&f.limit, "limit", 0, fmt.Sprintf("Print only the first `N`, 0 for all. Without the flag, tables have %d rows on a terminal, and all elsewhere and with -o wide.", terminalRows))
 		flags.StringVar(&f.sortBy, "sort-by", "", "Sort by this `FIELD` of the JSON output, a JSONPath expression such as .ageSeconds.")
 	})
 	f.reading.AddTo(cmd)
@@ -72,6 +79,14 @@ func (f *listFlags) inWide(says string) string {
 	return ": -o wide shows " + says
 }
 
+// groupings lists the values of --by.
+func (f *listFlags) groupings() []string {
+	if f.labelsOf == "" {
+		return f.groupNames
+	}
+	return append(slices.Clone(f.groupNames), labelGroup+"KEY")
+}
+
 // complete completes the values of the flags.
 func (f *listFlags) complete(cmd *cobra.Command) {
 	cli.CompleteFlags(f.reading, cmd)
@@ -81,5 +96,6 @@ func (f *listFlags) complete(cmd *cobra.Command) {
 	}
 	// RegisterFlagCompletionFunc only fails for duplicates.
 	_ = cmd.RegisterFlagCompletionFunc("field-selector", cli.ListOfFixed(fieldNames...))
+	_ = cmd.RegisterFlagCompletionFunc("by", cli.Fixed(f.groupNames...))
 	_ = cmd.RegisterFlagCompletionFunc("output", cli.Fixed(f.print.AllowedFormats()...))
 }

@@ -10,6 +10,8 @@ import (
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
+
+	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 )
 
 // kind says how to name and choose the items of one type. T is a pointer to the type.
@@ -29,6 +31,10 @@ type kind[T runtime.Object] struct {
 	labelsOf string
 	// fields are the fields for a field selector.
 	fields []field[T]
+	// groups are what items can be grouped by, besides fields and labels.
+	groups []group[T]
+	// devices counts the devices of items; nil if they have none.
+	devices func(items []T, from *listed) api.DeviceCounts
 	// uncertain reports whether a value of an item is only a bound; nil if none ever is.
 	uncertain func(T) bool
 	// ageless returns a copy without ages; nil if there are none.
@@ -43,6 +49,12 @@ type field[T runtime.Object] struct {
 	values []string
 	// also is the field in which to look for a value that this one does not have.
 	also string
+}
+
+// group is a property that items can be grouped by; an item may have several values.
+type group[T runtime.Object] struct {
+	name string
+	of   func(T, *listed) []string
 }
 
 // labeled reports whether the labels of an item match a selector.

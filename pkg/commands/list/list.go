@@ -73,12 +73,16 @@ type listed struct {
 type listOptions[T runtime.Object] struct {
 	listing[T]
 	// verb is the command that lists the items.
-	verb          string
-	reader        *cli.Reader
-	patterns      []string
-	labels        labels.Selector
-	fields        fields.Selector
-	sortBy        string
+	verb     string
+	reader   *cli.Reader
+	patterns []string
+	labels   labels.Selector
+	fields   fields.Selector
+	sortBy   string
+	// by is the property to group the items by; empty for none.
+	by string
+	// limit is how many rows or objects to print; 0 for all.
+	limit         int
 	allNamespaces bool
 	watch         bool
 	watchEvents   bool
@@ -93,7 +97,7 @@ type listOptions[T runtime.Object] struct {
 // newListOptions parses the flags of a list verb.
 func newListOptions[T runtime.Object](f *listFlags, cmd *cobra.Command, args []string, what listing[T], streams genericiooptions.IOStreams) (*listOptions[T], error) {
 	o := &listOptions[T]{
-		listing: what, verb: cmd.Name(), patterns: args, sortBy: f.sortBy, allNamespaces: f.allNamespaces, watch: f.watch, watchEvents: f.watchEvents,
+		listing: what, verb: cmd.Name(), patterns: args, sortBy: f.sortBy, by: f.by, limit: f.limit, allNamespaces: f.allNamespaces, watch: f.watch, watchEvents: f.watchEvents,
 		output: *f.print.OutputFormat, noHeaders: *f.print.NoHeaders, streams: streams,
 	}
 	for _, pattern := range args {
@@ -133,6 +137,17 @@ func newListOptions[T runtime.Object](f *listFlags, cmd *cobra.Command, args []s
 	if o.watchEvents && !o.watch {
 		return nil, cli.Usagef("Add --watch, or leave it out.", "--output-watch-events: nothing is watched")
 	}
+	if err := o.checkGroups(f); err != nil {
+		return nil, err
+	}
+	switch limited := cmd.Flags().Changed("limit"); {
+	case o.limit < 0:
+		return nil, cli.Usagef("0 stands for all.", "read --limit: %d is negative", o.limit)
+	case o.watch && limited:
+		return nil, cli.Usagef("Leave one of them out.", "--limit and --watch: each change is printed")
+	case !limited && o.fits():
+		o.limit = terminalRows
+	}
 	if o.watch && !o.reader.Live() {
 		return nil, cli.Usagef("Leave one of them out.", "--watch and --snapshot: nothing changes in a file")
 	}
@@ -169,6 +184,12 @@ func (o *listOptions[T]) knownValue(field, value string) (sameField, known strin
 // forPeople reports whether to print a table.
 func (o *listOptions[T]) forPeople() bool { return o.output == "" || o.output == "wide" }
 
+// fits reports whether a table has to fit a terminal.
+func (o *listOptions[T]) fits() bool {
+	_, isTerminal := cli.Terminal(o.streams.Out)
+	return isTerminal && o.output == "" && !o.noHeaders
+}
+
 // gapError returns the error about the gaps in the requested objects, nil if there are
 // none.
 func (o *listOptions[T]) gapError(from *listed) *cli.GapError {
@@ -203,7 +224,7 @@ func (o *listOptions[T]) choose(all []T, namespace string) ([]T, error) {
 		}
 		items = append(items, item)
 	}
-	if o.sortBy == "" {
+	if o.sortBy == "" || o.by != "" {
 		return items, nil
 	}
 	return sortBy(items, o.sortBy)

@@ -167,6 +167,7 @@ func poolKind() kind[*api.Pool] {
 				values: texts(api.PoolStateUsable, api.PoolStateEmpty, api.PoolStateIncomplete, api.PoolStateInvalid, api.PoolStateNodeGone, api.PoolStateUnusable, api.PoolStateNoSlices),
 			},
 		},
+		devices:   func(items []pool, _ *listed) api.DeviceCounts { return inventory.TotalOfPools(items).Devices },
 		uncertain: func(p pool) bool { return len(p.Devices.Bounds) > 0 },
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"k8s.io/cli-runtime/pkg/printers"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/commands/cli"
+	"github.com/kubectl-dra/kubectl-dra/pkg/english"
 	"github.com/kubectl-dra/kubectl-dra/pkg/render"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
@@ -46,36 +47,62 @@ func (o *listOptions[T]) notes(items []T, from *listed, reported *cli.GapError) 
 }
 
 func (o *listOptions[T]) printItems(ctx context.Context, items []T, from *listed) error {
+	if o.by != "" {
+		printing, groups, err := o.grouped(items, from)
+		if err != nil {
+			return err
+		}
+		return printing.printItems(ctx, groups, from)
+	}
+	printed := items
+	if o.limit > 0 && o.limit < len(items) && !o.fits() {
+		printed = items[:o.limit]
+		from.writes = append(from.writes, fmt.Sprintf("%s more (--limit 0 shows all)", english.Thousands(len(items)-o.limit)))
+	}
 	switch {
 	case o.output == "name":
-		for _, item := range items {
+		for _, item := range printed {
 			if _, err := fmt.Fprintln(o.streams.Out, o.prefix+o.nameOf(item)); err != nil {
 				return err
 			}
 		}
 		return nil
 	case !o.forPeople():
-		return o.printer.PrintObj(cli.NewList(o.name, items), o.streams.Out)
+		return o.printer.PrintObj(cli.NewList(o.name, printed), o.streams.Out)
 	case len(items) == 0:
 		return nil
 	}
-	if err := o.printTable(items, from); err != nil {
+	if err := o.printTable(printed, from); err != nil {
 		return err
 	}
 	if o.noHeaders {
 		return nil
 	}
-	if err := o.printDetails(ctx, items, from); err != nil {
+	if err := o.printDetails(ctx, printed, from); err != nil {
 		return err
 	}
 	_, err := io.WriteString(o.streams.Out, render.Escape(o.total(items, from))+"\n")
 	return err
 }
 
-// printTable writes the table in one piece. The aligner writes each cell and each gap on
+// terminalRows is how many rows a table has on a terminal: about a screen, and enough to see
+// what there is.
+const terminalRows = 40
+
+// printTable writes the table in one piece, on a terminal so that it fits. The aligner writes each cell and each gap on
 // its own, which is too many calls for the operating system.
 func (o *listOptions[T]) printTable(items []T, from *listed) error {
 	buffer := bufio.NewWriterSize(o.streams.Out, 64<<10)
+	if o.fits() {
+		color, err := cli.UseColor(cli.ColorAuto, o.streams.Out)
+		if err != nil {
+			return err
+		}
+		if err := render.List(buffer, o.table(items, from), o.limit, render.Options{Width: cli.OutputWidth(o.streams.Out), Color: color}); err != nil {
+			return err
+		}
+		return buffer.Flush()
+	}
 	aligned := printers.GetNewTabWriter(buffer)
 	if err := o.printer.PrintObj(o.table(items, from), aligned); err != nil {
 		return err

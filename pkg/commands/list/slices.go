@@ -86,6 +86,10 @@ func sliceKind() kind[*api.Slice] {
 				values: texts(api.SliceStateCurrent, api.SliceStateEmpty, api.SliceStateObsolete, api.SliceStateIncomplete, api.SliceStateInvalid, api.SliceStateNodeGone, api.SliceStateNodeNotReady),
 			},
 		},
+		devices: func(items []slice, _ *listed) api.DeviceCounts {
+			total := inventory.TotalOfSlices(items)
+			return api.DeviceCounts{Total: total.Devices, Free: total.Free, FreeIsUpperBound: total.FreeIsUpperBound}
+		},
 		uncertain: func(s slice) bool { return s.FreeIsUpperBound },
 		ageless: func(s slice) slice {
 			out := *s

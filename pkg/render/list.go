@@ -1,0 +1,204 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package render
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kubectl-dra/kubectl-dra/pkg/english"
+)
+
+const (
+	// nameFormat is the format of columns that name a row, as in tables of Kubernetes.
+	nameFormat = "name"
+	nothing    = "-"
+	// longBelow is the length from which on a text below a row has lines of its own.
+	longBelow = 40
+)
+
+// List writes a table for a terminal. A column with one value is a line below the table. Where
+// the lines are too long, columns go below the rows, first the ones that few rows need. Of
+// more rows than limit, the others are counted; 0 stands for all.
+func List(w io.Writer, table *metav1.Table, limit int, opts Options) error {
+	p := NewPage(opts)
+	columns := listColumns(table)
+	fold(columns, len(table.Rows), p.full)
+	shown := len(table.Rows)
+	if limit > 0 {
+		shown = min(shown, limit)
+	}
+	for row := -1; row < shown; row++ {
+		var cells []Cell
+		for _, c := range columns {
+			switch {
+			case c.folded:
+			case row < 0:
+				cells = append(cells, Cell{Text: c.title, Width: c.width, Right: c.numeric, Mark: Strong})
+			default:
+				cells = append(cells, Cell{Text: c.cells[row], Width: c.width, Right: c.numeric})
+			}
+		}
+		p.rowWithin(p.full, 0, cells)
+		if row >= 0 {
+			p.below(columns, row)
+		}
+	}
+	if more := len(table.Rows) - shown; more > 0 {
+		p.Text(0, Plain, fmt.Sprintf("… %s more (--limit 0 shows all)", english.Thousands(more)))
+	}
+	p.everywhere("In all rows: ", columns, func(c *listColumn) bool { return c.exceptions == 0 })
+	p.everywhere("In all other rows: ", columns, func(c *listColumn) bool { return c.exceptions > 0 })
+	_, err := w.Write(p.Buf.Bytes())
+	return err
+}
+
+// listColumn is a column of a [List].
+type listColumn struct {
+	label, title string
+	cells        []string
+	width        int
+	// key is true for a column that names the row, numeric if all cells are numbers.
+	key, numeric bool
+	// common is the value of most rows, empty if there is none; exceptions counts the others.
+	common     string
+	exceptions int
+	// folded is true for a column that is not in the table.
+	folded bool
+}
+
+// listColumns returns the columns of a table that are not wide.
+func listColumns(table *metav1.Table) []*listColumn {
+	var columns []*listColumn
+	for i, definition := range table.ColumnDefinitions {
+		if definition.Priority > 0 {
+			continue
+		}
+		c := &listColumn{
+			label: strings.ToLower(definition.Name), title: strings.ToUpper(definition.Name), key: definition.Format == nameFormat, numeric: true,
+		}
+		counts := map[string]int{}
+		for _, row := range table.Rows {
+			text, _ := row.Cells[i].(string)
+			c.cells = append(c.cells, text)
+			c.numeric = c.numeric && isNumber(text)
+			counts[text]++
+			if counts[text] > counts[c.common] {
+				c.common = text
+			}
+		}
+		c.width = Widest(Unlimited, append(c.cells, c.title)...)
+		c.exceptions = len(c.cells) - counts[c.common]
+		// Three of four rows are most.
+		if len(c.cells) == 1 || c.exceptions > len(c.cells)/4 {
+			c.common = ""
+		}
+		columns = append(columns, c)
+	}
+	return columns
+}
+
+// isNumber reports whether a cell has a number or nothing.
+func isNumber(text string) bool {
+	text = strings.TrimLeft(text, "≤≥")
+	return text == nothing || text == "?" || text != "" && strings.Trim(text, "0123456789") == ""
+}
+
+// isBelow reports whether a folded column has something to say about a row.
+func (c *listColumn) isBelow(row int) bool {
+	if c.common != "" {
+		return c.cells[row] != c.common
+	}
+	return c.cells[row] != nothing
+}
+
+// fold takes columns out of a table until its lines fit.
+func fold(columns []*listColumn, rows, room int) {
+	total, keys := -ColumnGap, 0
+	for _, c := range columns {
+		total += c.width + ColumnGap
+		if c.key {
+			keys++
+		}
+	}
+	out := func(c *listColumn) {
+		c.folded = true
+		total -= c.width + ColumnGap
+	}
+	for _, c := range columns {
+		switch {
+		case c.common == "" || c.exceptions > 0:
+		case !c.key:
+			out(c)
+		case keys > 1:
+			keys--
+			out(c)
+		}
+	}
+	hasBelow := make([]bool, rows)
+	for total > room {
+		var best *listColumn
+		most := 0.0
+		for _, c := range columns {
+			if c.key || c.folded {
+				continue
+			}
+			lines := 1
+			for row := range rows {
+				if c.isBelow(row) && !hasBelow[row] {
+					lines++
+				}
+			}
+			if gain := float64(c.width+ColumnGap) / float64(lines); gain > most {
+				best, most = c, gain
+			}
+		}
+		if best == nil {
+			return
+		}
+		out(best)
+		for row := range rows {
+			hasBelow[row] = hasBelow[row] || best.isBelow(row)
+		}
+	}
+}
+
+// below adds what folded columns say about a row. A long text has lines of its own.
+func (p *Page) below(columns []*listColumn, row int) {
+	const margin = 2
+	var short, long []string
+	for _, c := range columns {
+		if !c.folded || !c.isBelow(row) {
+			continue
+		}
+		text := c.label + " " + c.cells[row]
+		if len(text) > longBelow {
+			long = append(long, text)
+			continue
+		}
+		short = append(short, text)
+	}
+	if short != nil {
+		long = append([]string{strings.Join(short, ", ")}, long...)
+	}
+	for _, text := range long {
+		p.Text(margin, Faint, text)
+	}
+}
+
+// everywhere adds the values of the folded columns that most rows have.
+func (p *Page) everywhere(start string, columns []*listColumn, wanted func(*listColumn) bool) {
+	var texts []string
+	for _, c := range columns {
+		if c.folded && c.common != "" && c.common != nothing && wanted(c) {
+			texts = append(texts, c.label+" "+c.common)
+		}
+	}
+	if texts != nil {
+		p.Text(0, Plain, start+strings.Join(texts, ", "))
+	}
+}

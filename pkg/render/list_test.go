@@ -1,0 +1,102 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package render_test
+
+import (
+	"bytes"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/charmbracelet/x/ansi"
+	"gotest.tools/v3/golden"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
+	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
+	"github.com/kubectl-dra/kubectl-dra/pkg/inventory"
+	"github.com/kubectl-dra/kubectl-dra/pkg/render"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/load"
+)
+
+// tables returns tables of the example cluster by name.
+func tables(t *testing.T) map[string]*metav1.Table {
+	t.Helper()
+	snap, err := load.Load(t.Context(), []string{filepath.Join("..", "..", "examples", "cluster")}, load.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	v := inventory.New(cluster.New(snap))
+	pools, err := v.Pools(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	classes, err := v.Classes(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return map[string]*metav1.Table{
+		"pools": render.Pools(refs(pools)), "classes": render.Classes(refs(classes)), "claims": render.Claims(refs(v.Claims()), true),
+		"devices": render.Devices(refs(v.Devices()), nil), "slices": render.Slices(refs(v.Slices())), "taints": render.Taints(refs(v.Taints()), snap.Now()),
+	}
+}
+
+func refs[T any](list []T) []*T {
+	all := make([]*T, 0, len(list))
+	for i := range list {
+		all = append(all, &list[i])
+	}
+	return all
+}
+
+// TestList draws lists for terminals: each line fits, and the text is in the golden files.
+func TestList(t *testing.T) {
+	for name, table := range tables(t) {
+		for _, width := range []int{80, 200} {
+			t.Run(fmt.Sprint(name, "-", width), func(t *testing.T) {
+				out := drawList(t, table, 12, width)
+				for line := range strings.Lines(out) {
+					if got := ansi.StringWidth(strings.TrimSuffix(line, "\n")); got > width {
+						t.Errorf("a line takes %d of %d columns: %s", got, width, line)
+					}
+				}
+				golden.Assert(t, out, fmt.Sprintf("list-%s-%d.golden", name, width))
+			})
+		}
+	}
+}
+
+func drawList(t *testing.T, table *metav1.Table, limit, width int) string {
+	t.Helper()
+	var out bytes.Buffer
+	if err := render.List(&out, table, limit, render.Options{Width: width}); err != nil {
+		t.Fatal(err)
+	}
+	return out.String()
+}
+
+// TestListHidesNothing looks for each cell of a table on a narrow terminal: on the line of
+// its row, below it, or below the table.
+func TestListHidesNothing(t *testing.T) {
+	for name, table := range tables(t) {
+		text := " " + strings.Join(strings.FieldsFunc(drawList(t, table, 0, 80), func(r rune) bool { return r == ' ' || r == '\n' }), " ") + " "
+		for i, column := range table.ColumnDefinitions {
+			for _, row := range table.Rows {
+				if cell := fmt.Sprint(row.Cells[i]); column.Priority == 0 && cell != "-" && !strings.Contains(text, cell) {
+					t.Errorf("%s lacks %s %s", name, column.Name, cell)
+				}
+			}
+		}
+	}
+}
+
+// TestListOfOne expects all values of the only item, for which no column has other values.
+func TestListOfOne(t *testing.T) {
+	pool := &api.Pool{Driver: "gpu.example.com", Name: "node-1", State: api.PoolStateUsable, Slices: 1, Declared: 1, Devices: api.DeviceCounts{Total: 8, Free: 8}}
+	out := drawList(t, render.Pools([]*api.Pool{pool}), 0, 200)
+	if !strings.Contains(out, "gpu.example.com  node-1  Usable  1/1         8     8") || strings.Contains(out, "In all") {
+		t.Errorf("got\n%s", out)
+	}
+}
