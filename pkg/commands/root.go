@@ -78,7 +78,8 @@ from a cluster or from a snapshot file, and changes nothing unless it is told to
   # Would this manifest fit, before it is applied?
   kubectl dra why -f train.yaml
 
-  # What is free? By pool, and one by one
+  # What is free? By node, by pool, and one by one
+  kubectl dra nodes
   kubectl dra pools
   kubectl dra devices --free
 
@@ -150,6 +151,7 @@ from a cluster or from a snapshot file, and changes nothing unless it is told to
 		newCEL(streams, config),
 	)
 	cli.AddCommands(root, "List what there is",
+		list.NewNodes(streams, config),
 		list.NewSlices(streams, config),
 		list.NewPools(streams, config),
 		list.NewDevices(streams, config),
@@ -186,12 +188,10 @@ func commandFor(root *cobra.Command, word string) string {
 	switch strings.ToLower(word) {
 	case "pod", "pods", "po":
 		return "Write 'kubectl dra why pod/NAME' to explain a pod, 'kubectl dra tree pod/NAME' for its devices."
-	case "node", "nodes", "no":
-		return "Write 'kubectl dra tree node/' for all nodes with their devices, 'kubectl dra devices --node NAME' for one."
 	case "free":
 		return "Write 'kubectl dra pools' or 'kubectl dra devices --free'."
 	case "get", "list", "ls":
-		return "Write what to list: kubectl dra slices, pools, devices, claims, classes or taints."
+		return "Write what to list: kubectl dra nodes, slices, pools, devices, claims, classes or taints."
 	case "describe", "explain", "show":
 		return "Write 'kubectl dra why TYPE/NAME' to explain a claim, a pod or a workload, 'kubectl dra tree TYPE/NAME' for what belongs to it."
 	}

@@ -4,6 +4,7 @@
 package inventory
 
 import (
+	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -53,6 +54,29 @@ func TotalOfPools(list []*api.Pool) PoolTotal {
 		}
 		if pool.State != api.PoolStateUsable {
 			total.Unusable++
+		}
+	}
+	return total
+}
+
+// NodeTotal sums up nodes.
+type NodeTotal struct {
+	Nodes   int
+	Devices api.DeviceCounts
+	// Problems counts the nodes with problems, Missing the ones whose slices are missing.
+	Problems, Missing int
+}
+
+// TotalOfNodes sums nodes up.
+func TotalOfNodes(list []*api.ListedNode) NodeTotal {
+	total := NodeTotal{Nodes: len(list)}
+	for _, node := range list {
+		AddCounts(&total.Devices, node.Devices)
+		if len(node.Problems) > 0 {
+			total.Problems++
+		}
+		if slices.ContainsFunc(node.Problems, func(p api.NodeProblem) bool { return p.Code == api.NodeSlicesMissing }) {
+			total.Missing++
 		}
 	}
 	return total

@@ -377,18 +377,59 @@ func classFree(c *api.Class) api.Bound {
 	return atMost(c.FreeIsUpperBound)
 }
 
+// Nodes lists nodes with their devices by class.
+func Nodes(items []*api.ListedNode) *metav1.Table {
+	return newTable(items, []Column[api.ListedNode]{
+		{Name: "Name", Key: true, Cell: func(n *api.ListedNode) string { return n.Name }},
+		{Name: "State", Cell: func(n *api.ListedNode) string { return nodeCondition(&n.Node) }},
+		numbers("Devices", func(n *api.ListedNode) int { return n.Devices.Total }),
+		bounds("Free", func(n *api.ListedNode) int { return n.Devices.Free }, func(n *api.ListedNode) api.Bound { return atMost(n.Devices.FreeIsUpperBound) }),
+		bounds("Placeable", func(n *api.ListedNode) int { return n.Devices.Placeable }, func(n *api.ListedNode) api.Bound { return atMost(n.Devices.FreeIsUpperBound) }),
+		{Name: "Placeable by class", Cell: nodeClassTexts},
+		{Name: "Drivers", Cell: nodeDriverTexts},
+		numbers("Pods", func(n *api.ListedNode) int { return n.Pods }),
+		{Name: "Problems", Cell: func(n *api.ListedNode) string {
+			var parts []string
+			for i := range n.Problems {
+				parts = append(parts, n.Problems[i].Message)
+			}
+			return strings.Join(parts, "; ")
+		}},
+		{Name: "Taints", Wide: true, Cell: func(n *api.ListedNode) string { return strings.Join(n.Taints, ",") }},
+	})
+}
+
+// nodeClassTexts returns "gpu.example.com 3/8": placeable and all devices of each class.
+func nodeClassTexts(n *api.ListedNode) string {
+	var parts []string
+	for i := range n.Classes {
+		c := &n.Classes[i]
+		parts = append(parts, fmt.Sprintf("%s %s/%d", c.Class, AtMost(c.Devices.Placeable, c.Devices.FreeIsUpperBound), c.Devices.Total))
+	}
+	return strings.Join(parts, ", ")
+}
+
+// nodeDriverTexts returns the drivers with their versions.
+func nodeDriverTexts(n *api.ListedNode) string {
+	var parts []string
+	for i := range n.Drivers {
+		parts = append(parts, strings.TrimSpace(n.Drivers[i].Driver+" "+cmp.Or(n.Drivers[i].Version, n.Drivers[i].Image)))
+	}
+	return strings.Join(parts, ", ")
+}
+
 // NodeColumns returns the columns of a list of nodes.
 func NodeColumns() []Column[inventory.Node] {
 	return []Column[inventory.Node]{
 		{Name: "Node", Cell: func(n *inventory.Node) string { return n.Scope }},
-		{Name: "State", Cell: nodeCondition},
+		{Name: "State", Cell: func(n *inventory.Node) string { return nodeCondition(&n.Node) }},
 		numbers("Total", func(n *inventory.Node) int { return n.Devices.Total }),
 		bounds("Free", func(n *inventory.Node) int { return n.Devices.Free }, func(n *inventory.Node) api.Bound { return atMost(n.Devices.FreeIsUpperBound) }),
 	}
 }
 
 // nodeCondition returns "Ready, cordoned, tainted".
-func nodeCondition(n *inventory.Node) string {
+func nodeCondition(n *api.Node) string {
 	var parts []string
 	if n.State != "" {
 		parts = append(parts, n.State)

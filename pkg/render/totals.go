@@ -38,6 +38,19 @@ func PoolTotal(t inventory.PoolTotal, where string) string {
 	return text
 }
 
+// NodeTotal returns the line below a list of nodes.
+func NodeTotal(t inventory.NodeTotal) string {
+	text := fmt.Sprintf("%s, %s, %s free, %s placeable", english.Count(t.Nodes, "node"), english.Count(t.Devices.Total, "device"),
+		AtMost(t.Devices.Free, t.Devices.FreeIsUpperBound), AtMost(t.Devices.Placeable, t.Devices.FreeIsUpperBound))
+	if t.Problems > 0 {
+		text += fmt.Sprintf("; %d with problems", t.Problems)
+	}
+	if t.Missing > 0 {
+		text += fmt.Sprintf("; %d without expected slices", t.Missing)
+	}
+	return text
+}
+
 // DeviceTotal returns the line below a list of devices.
 func DeviceTotal(t inventory.DeviceTotal) string {
 	counts := t.Counts

@@ -597,3 +597,68 @@ type Branch struct {
 	// Branches are the branches below it.
 	Branches []Branch `json:"branches,omitempty"`
 }
+
+// ListedNode is a node with its devices by class, its drivers and its problems.
+//
+// +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
+type ListedNode struct {
+	metav1.TypeMeta `json:",inline"`
+
+	Node `json:",inline"`
+	// Classes counts the devices of the node by DeviceClass; a device may be of several.
+	Classes []NodeClass `json:"classes,omitempty"`
+	// Drivers are the drivers that publish devices for the node, or should.
+	Drivers []NodeDriver `json:"drivers,omitempty"`
+	// Pods counts the pods on the node that use claims; finished pods do not count.
+	Pods int `json:"pods"`
+	// Problems says what somebody should look at, besides the state of the node.
+	Problems []NodeProblem `json:"problems,omitempty"`
+	// Labels are the labels of the node.
+	Labels map[string]string `json:"labels,omitempty"`
+}
+
+// NodeClass counts the devices of a node that a DeviceClass selects.
+type NodeClass struct {
+	Class   string       `json:"class"`
+	Devices DeviceCounts `json:"devices"`
+}
+
+// NodeDriver is a driver of a node.
+type NodeDriver struct {
+	Driver string `json:"driver"`
+	// Devices counts the devices that it publishes for the node alone.
+	Devices int `json:"devices"`
+	// Version is the value that its devices have of the attribute driverVersion.
+	Version string `json:"version,omitempty"`
+	// Image is the version of the image of its pod on the node.
+	Image string `json:"image,omitempty"`
+}
+
+// NodeProblem is something of a node that somebody should look at.
+type NodeProblem struct {
+	Code NodeProblemCode `json:"code"`
+	// Driver is the driver of the devices, and Pool the pool, if it is about one.
+	Driver string `json:"driver,omitempty"`
+	Pool   string `json:"pool,omitempty"`
+	// Count counts the devices; 0 if it is not about devices.
+	Count int `json:"count,omitempty"`
+	// Pod is the driver's pod that runs on a node without slices.
+	Pod ObjectRef `json:"pod,omitzero"`
+	// Message says it in a few words.
+	Message string `json:"message"`
+}
+
+// NodeProblemCode names a kind of problem of a node.
+type NodeProblemCode string
+
+const (
+	// NodePoolBroken means that a pool for the node is neither usable nor empty.
+	NodePoolBroken NodeProblemCode = "PoolBroken"
+	// NodeDevicesTainted means that devices have a taint against scheduling.
+	NodeDevicesTainted NodeProblemCode = "DevicesTainted"
+	// NodeDevicesUnhealthy means that devices are unhealthy.
+	NodeDevicesUnhealthy NodeProblemCode = "DevicesUnhealthy"
+	// NodeSlicesMissing means that a driver publishes nothing for the node although its pod
+	// runs there, or although it does so for most nodes with the same labels.
+	NodeSlicesMissing NodeProblemCode = "SlicesMissing"
+)

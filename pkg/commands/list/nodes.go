@@ -1,0 +1,127 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package list
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+
+	"github.com/spf13/cobra"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/cli-runtime/pkg/genericclioptions"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+
+	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
+	"github.com/kubectl-dra/kubectl-dra/pkg/commands/cli"
+	"github.com/kubectl-dra/kubectl-dra/pkg/english"
+	"github.com/kubectl-dra/kubectl-dra/pkg/inventory"
+	"github.com/kubectl-dra/kubectl-dra/pkg/render"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
+)
+
+// NewNodes returns the verb that lists nodes.
+func NewNodes(streams genericiooptions.IOStreams, config *genericclioptions.ConfigFlags) *cobra.Command {
+	flags := newListFlags(config, nodeKind())
+	problems := false
+	cmd := &cobra.Command{
+		Use:     "nodes [NAME ...]",
+		Aliases: []string{"node"},
+		Short:   "List nodes: their devices and drivers, and slices that are missing",
+		Long: `List the nodes that have devices, drivers, or pods with claims: the devices for
+the node alone, how many of them are free, and how many a pod without
+tolerations could get now (PLACEABLE): none on a node that is cordoned, tainted
+or full. PLACEABLE BY CLASS has, for each DeviceClass, placeable and all devices.
+
+DRIVERS has the version that the devices publish as driverVersion, or else the
+version of the image of the driver's pod. PODS counts the pods with claims.
+
+PROBLEMS has pools that are not usable, tainted and unhealthy devices, and
+slices that are missing: a driver publishes nothing for the node although its
+DaemonSet has a ready pod there, or although it publishes for most nodes with
+the same labels. ≤ marks counts that are only upper bounds, because you are not
+permitted to list the claims of all namespaces.
+
+A NAME can be a pattern like 'gpu-*'. A node without any of that is only listed
+by name.`,
+		Example: `  # Where are free devices of which class?
+  kubectl dra nodes
+
+  # Nodes with problems, such as slices that are missing
+  kubectl dra nodes --problems
+
+  # By zone
+  kubectl dra nodes --by label=topology.kubernetes.io/zone
+
+  # The nodes with the most placeable devices last
+  kubectl dra nodes --sort-by .devices.placeable
+
+  # The versions of drivers
+  kubectl dra nodes -o \
+    jsonpath='{range .items[*]}{.name} {.drivers[*].version}{"\n"}{end}'`,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			options, err := newListOptions(flags, cmd, args, listing[*api.ListedNode]{
+				kind:  nodeKind(),
+				reads: inventory.StateReads(snapshot.ResourceNodes, snapshot.ResourcePods, snapshot.ResourcePodGroups, snapshot.ResourceClasses, snapshot.ResourceDaemonSets),
+				asks:  []string{snapshot.ResourceNodes, snapshot.ResourceSlices},
+				items: func(ctx context.Context, from *listed) ([]*api.ListedNode, error) {
+					nodes, err := from.inventory.NodeList(ctx)
+					if n := from.inventory.Elsewhere(); n > 0 {
+						from.notes = append(from.notes, fmt.Sprintf("%s that several nodes can reach not counted: kubectl dra pools has them", english.Count(n, "device")))
+					}
+					return pointers(nodes), err
+				},
+				keep: func(n *api.ListedNode) bool {
+					if problems {
+						return len(n.Problems) > 0
+					}
+					return len(args) > 0 || len(n.Drivers) > 0 || n.Pods > 0 || n.Devices.Total+n.Devices.Gone > 0 || len(n.Problems) > 0
+				},
+				table: func(nodes []*api.ListedNode, _ *listed) *metav1.Table { return render.Nodes(nodes) },
+				total: func(nodes []*api.ListedNode, _ *listed) string { return render.NodeTotal(inventory.TotalOfNodes(nodes)) },
+			}, streams)
+			if err != nil {
+				return err
+			}
+			return options.run(cmd.Context())
+		},
+	}
+	cmd.Flags().BoolVar(&problems, "problems", false, "Only nodes with problems.")
+	flags.addTo(cmd, false)
+	cmd.ValidArgsFunction = cli.CompleteWith(flags.reading, cli.Propose("node"))
+	flags.complete(cmd)
+	return cmd
+}
+
+func nodeKind() kind[*api.ListedNode] {
+	type node = *api.ListedNode
+	return kind[node]{
+		name: "Node", plural: "nodes", prefix: "node/",
+		names:  func(n node) []string { return []string{n.Name} },
+		labels: func(n node) map[string]string { return n.Labels }, labelsOf: "their own",
+		fields: []field[node]{
+			{name: "metadata.name", of: func(n node) string { return n.Name }},
+			{name: "state", of: func(n node) string { return n.State }, values: []string{inventory.NodeReady, inventory.NodeNotReady, inventory.NodeGone}},
+			{name: "cordoned", of: func(n node) string { return strconv.FormatBool(n.Cordoned) }, values: []string{"true", "false"}},
+		},
+		groups: []group[node]{
+			{"driver", func(n node, _ *listed) []string {
+				var drivers []string
+				for i := range n.Drivers {
+					drivers = append(drivers, n.Drivers[i].Driver)
+				}
+				return drivers
+			}},
+			{"class", func(n node, _ *listed) []string {
+				var classes []string
+				for i := range n.Classes {
+					classes = append(classes, n.Classes[i].Class)
+				}
+				return classes
+			}},
+		},
+		devices:   func(nodes []node, _ *listed) api.DeviceCounts { return inventory.TotalOfNodes(nodes).Devices },
+		uncertain: func(n node) bool { return n.Devices.FreeIsUpperBound },
+	}
+}
