@@ -60,6 +60,8 @@ func kinds() []kind {
 		{"Claim", reflect.TypeFor[api.Claim](), reflect.TypeFor[listOf[api.Claim]](), "claims"},
 		{"Class", reflect.TypeFor[api.Class](), reflect.TypeFor[listOf[api.Class]](), "classes"},
 		{"Attribute", reflect.TypeFor[api.Attribute](), reflect.TypeFor[listOf[api.Attribute]](), "attributes"},
+		{"Node", reflect.TypeFor[api.ListedNode](), reflect.TypeFor[listOf[api.ListedNode]](), "nodes"},
+		{"Usage", reflect.TypeFor[api.Usage](), reflect.TypeFor[listOf[api.Usage]](), "usage"},
 		{"Group", reflect.TypeFor[api.Group](), reflect.TypeFor[listOf[api.Group]](), "pools --by driver"},
 		{"Evaluation", reflect.TypeFor[api.Evaluation](), nil, "cel"},
 		{"Taint", reflect.TypeFor[api.Taint](), reflect.TypeFor[listOf[api.Taint]](), "taints"},

@@ -347,6 +347,8 @@ func verbRuns(t *testing.T) map[string]verbRun {
 		"devices":          {args: []string{"devices", "-o", "wide"}},
 		"claims":           {args: []string{"claims", "-o", "wide"}},
 		"classes":          {args: []string{"classes", "-o", "wide"}},
+		"nodes":            {args: []string{"nodes", "-o", "wide"}},
+		"usage":            {args: []string{"usage", "-A", "-o", "wide"}},
 		"taints":           {args: []string{"taints", "-o", "wide"}},
 		"attributes":       {args: []string{"attributes", "-o", "wide"}},
 		"cel":              {args: []string{"cel", "--class", "gpu", `device.driver == "gpu.example.com"`}},

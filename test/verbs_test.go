@@ -31,6 +31,8 @@ func TestVerbs(t *testing.T) {
 		"claims":         {"claims", "-n", "research"},
 		"claims-pending": {"claims", "-A", "--pending"},
 		"classes":        {"classes"},
+		"nodes":          {"nodes"},
+		"usage":          {"usage"},
 		"attributes":     {"attributes"},
 		"taints":         {"taints"},
 	}

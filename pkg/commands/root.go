@@ -83,6 +83,9 @@ from a cluster or from a snapshot file, and changes nothing unless it is told to
   kubectl dra pools
   kubectl dra devices --free
 
+  # Which namespace uses how many devices, and what is idle?
+  kubectl dra usage -A
+
   # Who has the devices of a node?
   kubectl dra devices --node gpu-02
 
@@ -158,6 +161,7 @@ from a cluster or from a snapshot file, and changes nothing unless it is told to
 		list.NewClaims(streams, config),
 		list.NewClasses(streams, config),
 		list.NewTaints(streams, config),
+		list.NewUsage(streams, config),
 		list.NewTree(streams, config),
 		top.New(streams, config),
 	)
@@ -191,7 +195,7 @@ func commandFor(root *cobra.Command, word string) string {
 	case "free":
 		return "Write 'kubectl dra pools' or 'kubectl dra devices --free'."
 	case "get", "list", "ls":
-		return "Write what to list: kubectl dra nodes, slices, pools, devices, claims, classes or taints."
+		return "Write what to list: kubectl dra nodes, slices, pools, devices, claims, classes, taints or usage."
 	case "describe", "explain", "show":
 		return "Write 'kubectl dra why TYPE/NAME' to explain a claim, a pod or a workload, 'kubectl dra tree TYPE/NAME' for what belongs to it."
 	}

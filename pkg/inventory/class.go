@@ -15,6 +15,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/selector"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
 // Classes lists all DeviceClasses by name, with the devices that they select.
@@ -27,6 +28,15 @@ func (v *Inventory) Classes(ctx context.Context) ([]api.Class, error) {
 			return nil, err
 		}
 		classes = append(classes, described)
+	}
+	waiting := map[string]int{}
+	for _, pod := range v.cluster.Waiting() {
+		for _, class := range v.classesOf(pod) {
+			waiting[class]++
+		}
+	}
+	for i := range classes {
+		classes[i].Waiting = waiting[classes[i].Name]
 	}
 	return classes, nil
 }
@@ -79,6 +89,7 @@ func (v *Inventory) describeClass(ctx context.Context, evaluator *selector.Evalu
 	out.DeviceCounts.FreeIsUpperBound = out.FreeIsUpperBound
 	out.ClaimsAreLowerBounds = v.notRead.claims
 	out.DevicesAreLowerBounds = v.notRead.slices
+	out.WaitingIsUnknown = v.notRead.pods || v.cluster.Snapshot.Gap(snapshot.ResourceTemplates) != nil
 	out.PluginNodes = pluginNodes(v.cluster, class)
 
 	out.ExtendedResources, err = v.resourcesOf(ctx, class, selections{class.Name: chosen.selection()})

@@ -8,7 +8,6 @@ import (
 	"slices"
 
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
-	"github.com/kubectl-dra/kubectl-dra/pkg/whatif"
 )
 
 // Groups has the properties of items that a list of groups needs.
@@ -74,11 +73,7 @@ func ClassesOf(c *api.Claim) []string {
 func (v *Inventory) OwnersOf(c *api.Claim) []string {
 	var owners []string
 	for _, pod := range v.pods[claimKey{c.Namespace, c.Name}] {
-		owner := whatif.Owner(pod)
-		if owner.Kind == "" {
-			owner = api.RefTo(api.KindPod, pod)
-		}
-		owners = append(owners, c.Namespace+"/"+owner.Argument())
+		owners = append(owners, ownerName(pod))
 	}
 	return owners
 }

@@ -27,14 +27,14 @@ func (v *Inventory) NodeList(ctx context.Context) ([]api.ListedNode, error) {
 	l := nodeList{Inventory: v, byName: map[string]*api.ListedNode{}}
 	for _, node := range v.Nodes() {
 		if node.Name != "" {
-			l.byName[node.Name] = &api.ListedNode{Node: node.Node}
+			l.byName[node.Name] = &api.ListedNode{Name: node.Name, State: node.State, Cordoned: node.Cordoned, Taints: node.Taints, Devices: node.Devices}
 		}
 	}
 	for _, node := range v.cluster.Snapshot.Nodes {
 		if l.byName[node.Name] == nil {
-			l.byName[node.Name] = &api.ListedNode{Node: api.Node{
-				Name: node.Name, Scope: node.Name, State: nodeState(v.cluster, node.Name), Cordoned: node.Spec.Unschedulable, Taints: nodeTaints(node),
-			}}
+			l.byName[node.Name] = &api.ListedNode{
+				Name: node.Name, State: nodeState(v.cluster, node.Name), Cordoned: node.Spec.Unschedulable, Taints: nodeTaints(node),
+			}
 		}
 		l.byName[node.Name].Labels = node.Labels
 	}
@@ -223,7 +223,7 @@ func imageVersion(pod *corev1.Pod) string {
 	return tag
 }
 
-// addProblems adds what is wrong with the devices of nodes.
+// addProblems adds the problems of the devices of nodes.
 func (l *nodeList) addProblems() {
 	pools := l.Usage()
 	for _, pool := range broken(pools) {

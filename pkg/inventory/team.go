@@ -17,10 +17,13 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
-// Team is a namespace's use of a DeviceClass, and the demand of its pods.
+// Team is a namespace's use of a DeviceClass, and the demand of its pods. Where usage is by
+// something else, Namespace is the name of the group.
 type Team struct {
 	Namespace string
 	api.TeamClass
+	// idleSeconds is how long the first of the idle devices is idle.
+	idleSeconds int64
 }
 
 // Space returns the namespace.
@@ -30,13 +33,17 @@ type teamKey struct{ namespace, class string }
 
 // Teams says who uses and who waits for what, by namespace and class. Namespaces
 // that neither have nor want devices are left out.
-func (v *Inventory) Teams() []Team {
+func (v *Inventory) Teams() []Team { return v.teamsBy(byNamespace()) }
+
+// teamsBy is like Teams, for other groups.
+func (v *Inventory) teamsBy(by usageGroups) []Team {
 	teams := map[teamKey]*Team{}
-	team := func(namespace, class string) *Team {
-		key := teamKey{namespace, class}
+	team := func(group, namespace, class string) *Team {
+		key := teamKey{group, class}
 		if teams[key] == nil {
-			teams[key] = &Team{namespace, api.TeamClass{Class: class, UsedIsLowerBound: v.notRead.claims, PodsAreUnknown: !podsKnown(v.cluster, namespace)}}
+			teams[key] = &Team{Namespace: group, TeamClass: api.TeamClass{Class: class, UsedIsLowerBound: v.notRead.claims}}
 		}
+		teams[key].PodsAreUnknown = teams[key].PodsAreUnknown || !podsKnown(v.cluster, namespace)
 		return teams[key]
 	}
 	type use struct {
@@ -49,7 +56,8 @@ func (v *Inventory) Teams() []Team {
 		if claim.Status.Allocation == nil {
 			continue
 		}
-		idle := !v.inUse(claim)
+		idle, group := !v.inUse(claim), by.ofClaim(claim)
+		wanted := by.namespace == "" || by.namespace == claim.Namespace
 		results := claim.Status.Allocation.Devices.Results
 		for i := range results {
 			result := &results[i]
@@ -57,23 +65,30 @@ func (v *Inventory) Teams() []Team {
 				continue
 			}
 			class := classOf(claim, result.Request)
-			one := use{teamKey{claim.Namespace, class}, deviceID(result)}
+			one := use{teamKey{group, class}, deviceID(result)}
 			if counted[one] {
 				continue
 			}
 			counted[one] = true
-			t := team(claim.Namespace, class)
-			t.Used++
 			used[class]++
+			if !wanted {
+				continue
+			}
+			t := team(group, claim.Namespace, class)
+			t.Used++
 			if idle && !t.PodsAreUnknown {
 				t.Idle++
+				t.idleSeconds = max(t.idleSeconds, v.idleSeconds(claim))
 			}
 		}
 	}
 	for _, pod := range v.cluster.Waiting() {
+		if by.namespace != "" && by.namespace != pod.Namespace {
+			continue
+		}
 		_, seconds := age(v.cluster, pod.CreationTimestamp)
 		for _, class := range v.classesOf(pod) {
-			t := team(pod.Namespace, class)
+			t := team(by.ofPod(pod), pod.Namespace, class)
 			t.Waiting++
 			t.LongestSeconds = max(t.LongestSeconds, seconds)
 		}

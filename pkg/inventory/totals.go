@@ -82,6 +82,20 @@ func TotalOfNodes(list []*api.ListedNode) NodeTotal {
 	return total
 }
 
+// UsageTotal sums up usage.
+type UsageTotal struct{ Groups, Used, Waiting, Idle int }
+
+// TotalOfUsage sums usage up.
+func TotalOfUsage(list []*api.Usage) UsageTotal {
+	total := UsageTotal{Groups: len(list)}
+	for _, u := range list {
+		total.Used += u.Used
+		total.Waiting += u.Waiting
+		total.Idle += u.Idle
+	}
+	return total
+}
+
 // DeviceTotal sums up devices.
 type DeviceTotal struct {
 	Counts api.DeviceCounts

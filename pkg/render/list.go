@@ -79,7 +79,7 @@ func listColumns(table *metav1.Table) []*listColumn {
 			continue
 		}
 		c := &listColumn{
-			label: strings.ToLower(definition.Name), title: strings.ToUpper(definition.Name), key: definition.Format == nameFormat, numeric: true,
+			label: strings.ToLower(definition.Name), title: strings.ToUpper(definition.Name), key: definition.Format == nameFormat, numeric: definition.Format != nameFormat,
 		}
 		counts := map[string]int{}
 		for _, row := range table.Rows {
@@ -104,7 +104,7 @@ func listColumns(table *metav1.Table) []*listColumn {
 
 // isNumber reports whether a cell has a number or nothing.
 func isNumber(text string) bool {
-	text = strings.TrimLeft(text, "≤≥")
+	text = strings.TrimSuffix(strings.TrimLeft(text, "≤≥"), "%")
 	return text == nothing || text == "?" || text != "" && strings.Trim(text, "0123456789") == ""
 }
 

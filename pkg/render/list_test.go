@@ -5,6 +5,7 @@ package render_test
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"path/filepath"
 	"strings"
@@ -16,6 +17,7 @@ import (
 
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
+	"github.com/kubectl-dra/kubectl-dra/pkg/forecast"
 	"github.com/kubectl-dra/kubectl-dra/pkg/inventory"
 	"github.com/kubectl-dra/kubectl-dra/pkg/render"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/load"
@@ -28,7 +30,8 @@ func tables(t *testing.T) map[string]*metav1.Table {
 	if err != nil {
 		t.Fatal(err)
 	}
-	v := inventory.New(cluster.New(snap))
+	c := cluster.New(snap)
+	v := inventory.New(c)
 	pools, err := v.Pools(t.Context())
 	if err != nil {
 		t.Fatal(err)
@@ -37,7 +40,15 @@ func tables(t *testing.T) map[string]*metav1.Table {
 	if err != nil {
 		t.Fatal(err)
 	}
+	nodes, err := v.NodeList(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(forecast.AddPlaceable(t.Context(), c, classes), forecast.AddPlaceableOn(t.Context(), c, nodes)); err != nil {
+		t.Fatal(err)
+	}
 	return map[string]*metav1.Table{
+		"nodes": render.Nodes(refs(nodes)), "usage": render.Usage(refs(v.UsageBy("owner", "")), "owner"),
 		"pools": render.Pools(refs(pools)), "classes": render.Classes(refs(classes)), "claims": render.Claims(refs(v.Claims()), true),
 		"devices": render.Devices(refs(v.Devices()), nil), "slices": render.Slices(refs(v.Slices())), "taints": render.Taints(refs(v.Taints()), snap.Now()),
 	}

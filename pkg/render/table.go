@@ -147,7 +147,10 @@ func withGone[T any](items []*T, columns []Column[T], at int, gone func(*T) int)
 // Pools lists resource pools. What a row has no room for is in [PoolDetails].
 func Pools(items []*api.Pool) *metav1.Table {
 	columns := PoolColumns()
-	return newTable(items, withGone(items, columns, len(columns)-1, func(p *api.Pool) int { return p.Devices.Gone }))
+	reason := len(columns) - 1
+	columns = slices.Insert(columns, reason, bounds("Placeable",
+		func(p *api.Pool) int { return p.Devices.Placeable }, func(p *api.Pool) api.Bound { return atMost(p.Devices.FreeIsUpperBound) }))
+	return newTable(items, withGone(items, columns, reason, func(p *api.Pool) int { return p.Devices.Gone }))
 }
 
 // PoolColumns returns the columns of [Pools].
@@ -311,8 +314,11 @@ func TaintColumns(now time.Time) []Column[api.Taint] {
 // Classes lists DeviceClasses. For their extended resources, node by node, see
 // [ExtendedResources].
 func Classes(items []*api.Class) *metav1.Table {
-	const afterFree = 3
-	return newTable(items, withGone(items, ClassColumns(), afterFree, func(c *api.Class) int { return c.DeviceCounts.Gone }))
+	const afterFree, afterResource = 3, 7
+	columns := slices.Insert(ClassColumns(), afterResource,
+		bounds("Placeable", func(c *api.Class) int { return c.Placeable.AtLeast }, classPlaceable),
+		unlessUnknown("Waiting", func(c *api.Class) int { return c.Waiting }, func(c *api.Class) bool { return !c.WaitingIsUnknown }))
+	return newTable(items, withGone(items, columns, afterFree, func(c *api.Class) int { return c.DeviceCounts.Gone }))
 }
 
 // ClassColumns returns the columns of [Classes].
@@ -381,10 +387,9 @@ func classFree(c *api.Class) api.Bound {
 func Nodes(items []*api.ListedNode) *metav1.Table {
 	return newTable(items, []Column[api.ListedNode]{
 		{Name: "Name", Key: true, Cell: func(n *api.ListedNode) string { return n.Name }},
-		{Name: "State", Cell: func(n *api.ListedNode) string { return nodeCondition(&n.Node) }},
+		{Name: "State", Cell: func(n *api.ListedNode) string { return nodeCondition(n.State, n.Cordoned, n.Taints) }},
 		numbers("Devices", func(n *api.ListedNode) int { return n.Devices.Total }),
 		bounds("Free", func(n *api.ListedNode) int { return n.Devices.Free }, func(n *api.ListedNode) api.Bound { return atMost(n.Devices.FreeIsUpperBound) }),
-		bounds("Placeable", func(n *api.ListedNode) int { return n.Devices.Placeable }, func(n *api.ListedNode) api.Bound { return atMost(n.Devices.FreeIsUpperBound) }),
 		{Name: "Placeable by class", Cell: nodeClassTexts},
 		{Name: "Drivers", Cell: nodeDriverTexts},
 		numbers("Pods", func(n *api.ListedNode) int { return n.Pods }),
@@ -399,12 +404,12 @@ func Nodes(items []*api.ListedNode) *metav1.Table {
 	})
 }
 
-// nodeClassTexts returns "gpu.example.com 3/8": placeable and all devices of each class.
+// nodeClassTexts returns "gpu.example.com 3": placeable claims of each class.
 func nodeClassTexts(n *api.ListedNode) string {
 	var parts []string
 	for i := range n.Classes {
 		c := &n.Classes[i]
-		parts = append(parts, fmt.Sprintf("%s %s/%d", c.Class, AtMost(c.Devices.Placeable, c.Devices.FreeIsUpperBound), c.Devices.Total))
+		parts = append(parts, c.Class+" "+AtMost(c.Placeable, c.Devices.FreeIsUpperBound))
 	}
 	return strings.Join(parts, ", ")
 }
@@ -418,26 +423,39 @@ func nodeDriverTexts(n *api.ListedNode) string {
 	return strings.Join(parts, ", ")
 }
 
+// classPlaceable returns the bound of the claims that can be placed.
+func classPlaceable(c *api.Class) api.Bound {
+	sure := c.Placeable.AtMost != nil && *c.Placeable.AtMost == c.Placeable.AtLeast
+	switch {
+	case c.FreeIsUpperBound && sure:
+		return api.BoundAtMost
+	case c.FreeIsUpperBound:
+		return api.BoundUnknown
+	default:
+		return atLeast(!sure || c.DevicesAreLowerBounds)
+	}
+}
+
 // NodeColumns returns the columns of a list of nodes.
 func NodeColumns() []Column[inventory.Node] {
 	return []Column[inventory.Node]{
 		{Name: "Node", Cell: func(n *inventory.Node) string { return n.Scope }},
-		{Name: "State", Cell: func(n *inventory.Node) string { return nodeCondition(&n.Node) }},
+		{Name: "State", Cell: func(n *inventory.Node) string { return nodeCondition(n.State, n.Cordoned, n.Taints) }},
 		numbers("Total", func(n *inventory.Node) int { return n.Devices.Total }),
 		bounds("Free", func(n *inventory.Node) int { return n.Devices.Free }, func(n *inventory.Node) api.Bound { return atMost(n.Devices.FreeIsUpperBound) }),
 	}
 }
 
 // nodeCondition returns "Ready, cordoned, tainted".
-func nodeCondition(n *api.Node) string {
+func nodeCondition(state string, cordoned bool, taints []string) string {
 	var parts []string
-	if n.State != "" {
-		parts = append(parts, n.State)
+	if state != "" {
+		parts = append(parts, state)
 	}
-	if n.Cordoned {
+	if cordoned {
 		parts = append(parts, "cordoned")
 	}
-	if len(n.Taints) > 0 {
+	if len(taints) > 0 {
 		parts = append(parts, "tainted")
 	}
 	return strings.Join(parts, ", ")
@@ -478,6 +496,54 @@ func TeamColumns() []Column[inventory.Team] {
 		},
 		unlessUnknown("Idle", func(t *inventory.Team) int { return t.Idle }, func(t *inventory.Team) bool { return !t.PodsAreUnknown }),
 	}
+}
+
+// Usage lists who uses devices.
+func Usage(items []*api.Usage, by string) *metav1.Table {
+	pods := func(u *api.Usage) bool { return !u.PodsAreUnknown }
+	since := func(name string, count func(*api.Usage) int, seconds func(*api.Usage) int64) Column[api.Usage] {
+		return Column[api.Usage]{Name: name, Cell: func(u *api.Usage) string {
+			if count(u) == 0 || !pods(u) {
+				return ""
+			}
+			return duration.HumanDuration(time.Duration(seconds(u)) * time.Second)
+		}}
+	}
+	waiting, idle := func(u *api.Usage) int { return u.Waiting }, func(u *api.Usage) int { return u.Idle }
+	return newTable(items, []Column[api.Usage]{
+		{Name: by, Key: true, Cell: func(u *api.Usage) string { return u.Name }},
+		bounds("Used", func(u *api.Usage) int { return u.Used }, func(u *api.Usage) api.Bound { return atLeast(u.UsedIsLowerBound) }),
+		{Name: "Share", Cell: func(u *api.Usage) string { return shareText(u.Share) }},
+		unlessUnknown("Waiting", waiting, pods),
+		since("Longest", waiting, func(u *api.Usage) int64 { return u.LongestSeconds }),
+		unlessUnknown("Idle", idle, pods),
+		since("Idle for", idle, func(u *api.Usage) int64 { return u.IdleSeconds }),
+		{Name: "Classes", Cell: func(u *api.Usage) string {
+			var parts []string
+			for i := range u.Classes {
+				c := &u.Classes[i]
+				parts = append(parts, c.Class+" "+AtLeast(c.Used, c.UsedIsLowerBound))
+			}
+			return strings.Join(parts, ", ")
+		}},
+		{Name: "Waiting by class", Wide: true, Cell: func(u *api.Usage) string {
+			var parts []string
+			for i := range u.Classes {
+				if c := &u.Classes[i]; c.Waiting > 0 {
+					parts = append(parts, fmt.Sprintf("%s %d", c.Class, c.Waiting))
+				}
+			}
+			return strings.Join(parts, ", ")
+		}},
+	})
+}
+
+// shareText returns a share as a percentage, "?" if it is not known.
+func shareText(share *float64) string {
+	if share == nil {
+		return "?"
+	}
+	return fmt.Sprintf("%.0f%%", 100**share)
 }
 
 // unlessUnknown returns a column of numbers of which some are not known.

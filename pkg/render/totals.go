@@ -40,13 +40,24 @@ func PoolTotal(t inventory.PoolTotal, where string) string {
 
 // NodeTotal returns the line below a list of nodes.
 func NodeTotal(t inventory.NodeTotal) string {
-	text := fmt.Sprintf("%s, %s, %s free, %s placeable", english.Count(t.Nodes, "node"), english.Count(t.Devices.Total, "device"),
-		AtMost(t.Devices.Free, t.Devices.FreeIsUpperBound), AtMost(t.Devices.Placeable, t.Devices.FreeIsUpperBound))
+	text := fmt.Sprintf("%s, %s, %s free", english.Count(t.Nodes, "node"), english.Count(t.Devices.Total, "device"), AtMost(t.Devices.Free, t.Devices.FreeIsUpperBound))
 	if t.Problems > 0 {
 		text += fmt.Sprintf("; %d with problems", t.Problems)
 	}
 	if t.Missing > 0 {
 		text += fmt.Sprintf("; %d without expected slices", t.Missing)
+	}
+	return text
+}
+
+// UsageTotal returns the line below a list of usage.
+func UsageTotal(t inventory.UsageTotal) string {
+	text := fmt.Sprintf("%s in use by %s", english.Count(t.Used, "device"), english.Count(t.Groups, "group"))
+	if t.Waiting > 0 {
+		text += fmt.Sprintf(", %s waiting", english.Count(t.Waiting, "pod"))
+	}
+	if t.Idle > 0 {
+		text += fmt.Sprintf(", %d idle", t.Idle)
 	}
 	return text
 }

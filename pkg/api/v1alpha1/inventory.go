@@ -507,6 +507,13 @@ type Class struct {
 	// ClaimsAreLowerBounds is true if there may be more of both, because not all claims
 	// could be read.
 	ClaimsAreLowerBounds bool `json:"claimsAreLowerBounds,omitempty"`
+	// Placeable counts the claims for one device of the class that the allocator can place
+	// now, each beside the others, for pods without tolerations.
+	Placeable CopyCount `json:"placeable"`
+	// Waiting counts the pods that wait for devices of the class; WaitingIsUnknown is true if
+	// pods could not be read.
+	Waiting          int  `json:"waiting"`
+	WaitingIsUnknown bool `json:"waitingIsUnknown,omitempty"`
 	// ExtendedResource is the resource that it serves, besides
 	// deviceclass.resource.kubernetes.io/NAME.
 	ExtendedResource string `json:"extendedResource,omitempty"`
@@ -604,7 +611,15 @@ type Branch struct {
 type ListedNode struct {
 	metav1.TypeMeta `json:",inline"`
 
-	Node `json:",inline"`
+	Name string `json:"name"`
+	// State is Ready, NotReady or Gone; empty if it is not known.
+	State string `json:"state,omitempty"`
+	// Cordoned is true if its spec.unschedulable is set. Taints are the taints of the
+	// node itself that keep pods without a toleration away, as "key=value:effect".
+	Cordoned bool     `json:"cordoned,omitempty"`
+	Taints   []string `json:"taints,omitempty"`
+	// Devices counts the devices for the node alone by state.
+	Devices DeviceCounts `json:"devices"`
 	// Classes counts the devices of the node by DeviceClass; a device may be of several.
 	Classes []NodeClass `json:"classes,omitempty"`
 	// Drivers are the drivers that publish devices for the node, or should.
@@ -619,12 +634,16 @@ type ListedNode struct {
 
 // NodeClass counts the devices of a node that a DeviceClass selects.
 type NodeClass struct {
+	// Class is the name of the DeviceClass, and Devices counts its devices by state.
 	Class   string       `json:"class"`
 	Devices DeviceCounts `json:"devices"`
+	// Placeable counts the claims for one device that the allocator can place on the node now.
+	Placeable int `json:"placeable"`
 }
 
 // NodeDriver is a driver of a node.
 type NodeDriver struct {
+	// Driver is the name of the driver.
 	Driver string `json:"driver"`
 	// Devices counts the devices that it publishes for the node alone.
 	Devices int `json:"devices"`
@@ -636,8 +655,9 @@ type NodeDriver struct {
 
 // NodeProblem is something of a node that somebody should look at.
 type NodeProblem struct {
+	// Code says what it is.
 	Code NodeProblemCode `json:"code"`
-	// Driver is the driver of the devices, and Pool the pool, if it is about one.
+	// Driver and Pool name the driver and the pool of the devices, if there is one.
 	Driver string `json:"driver,omitempty"`
 	Pool   string `json:"pool,omitempty"`
 	// Count counts the devices; 0 if it is not about devices.

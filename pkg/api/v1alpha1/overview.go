@@ -176,6 +176,38 @@ type TeamClass struct {
 	PodsAreUnknown   bool `json:"podsAreUnknown,omitempty"`
 }
 
+// Usage describes the devices that a namespace, a workload or another group uses and waits for.
+//
+// +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
+type Usage struct {
+	metav1.TypeMeta `json:",inline"`
+
+	// By is the common property of the groups, as for --by; Name is its value, empty for
+	// claims and pods without one.
+	By   string `json:"by"`
+	Name string `json:"name"`
+	// Used counts the devices of the claims, and Share is their part of all used devices, from
+	// 0 to 1; it is left out if not all claims could be read.
+	Used  int      `json:"used"`
+	Share *float64 `json:"share,omitempty"`
+	// Waiting counts the pods that wait for devices. LongestSeconds is how long the first of
+	// them has been waiting.
+	Waiting        int   `json:"waiting"`
+	LongestSeconds int64 `json:"longestSeconds,omitempty"`
+	// Idle counts the used devices of claims that no pod uses that is still there.
+	// IdleSeconds is how long the first of them is idle: since the last pod has ended or,
+	// without a pod, since the allocation.
+	Idle        int   `json:"idle"`
+	IdleSeconds int64 `json:"idleSeconds,omitempty"`
+	// Classes has the same by DeviceClass, the most used first. Share is then the part of
+	// the class.
+	Classes []TeamClass `json:"classes"`
+	// UsedIsLowerBound is true if not all claims could be read, PodsAreUnknown if pods
+	// could not be: then Idle and Waiting say nothing.
+	UsedIsLowerBound bool `json:"usedIsLowerBound,omitempty"`
+	PodsAreUnknown   bool `json:"podsAreUnknown,omitempty"`
+}
+
 // Attention is an object or a finding that somebody should look at.
 type Attention struct {
 	// Kind is Taint, Pool, Node, Finding or ResourceClaim.

@@ -14,6 +14,7 @@ import (
 
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/commands/cli"
+	"github.com/kubectl-dra/kubectl-dra/pkg/forecast"
 	"github.com/kubectl-dra/kubectl-dra/pkg/inventory"
 	"github.com/kubectl-dra/kubectl-dra/pkg/render"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
@@ -32,6 +33,11 @@ on which a selector fails; a CEL error on one device makes scheduling fail on
 every node for claims of the class. -o wide shows the error and the selectors. ≤
 and ≥ mark counts that are only bounds, because you are not permitted to list
 all slices, or the claims of all namespaces.
+
+PLACEABLE counts the claims for one device of the class that the scheduler's
+allocator can place now, each beside the others, for pods without tolerations:
+shared devices and partitions have room for as many as it says. WAITING counts the
+pods that wait for devices of the class.
 
 EXTENDED RESOURCE is the name under which pods can request devices of the class
 in their limits. On a node where a device plugin offers the same name, the
@@ -55,9 +61,12 @@ A NAME can be a pattern like 'gpu.*'.`,
     jsonpath='{range .items[?(@.failing>0)]}{.name} {.failure}{"\n"}{end}'`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			options, err := newListOptions(flags, cmd, args, listing[*api.Class]{
-				kind: classKind(), reads: inventory.StateReads(snapshot.ResourceNodes, snapshot.ResourcePods, snapshot.ResourceClasses), asks: []string{snapshot.ResourceClasses},
+				kind: classKind(), reads: inventory.StateReads(snapshot.ResourceNodes, snapshot.ResourcePods, snapshot.ResourceTemplates, snapshot.ResourceClasses), asks: []string{snapshot.ResourceClasses},
 				items: func(ctx context.Context, from *listed) ([]*api.Class, error) {
 					classes, err := from.inventory.Classes(ctx)
+					if err == nil {
+						err = forecast.AddPlaceable(ctx, from.cluster, classes)
+					}
 					return pointers(classes), err
 				},
 				unending: func(class *api.Class) string { return inventory.UnendingText(class.Failures) },

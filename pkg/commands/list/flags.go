@@ -25,7 +25,9 @@ type listFlags struct {
 	fieldNames []string
 	labelsOf   string
 	// groupNames are the properties that items can be grouped by, besides labels.
-	groupNames    []string
+	groupNames []string
+	// labelGroups is true if they can be grouped by labels, too.
+	labelGroups   bool
 	by            string
 	limit         int
 	print         *get.PrintFlags
@@ -41,7 +43,7 @@ type listFlags struct {
 func newListFlags[T runtime.Object](config *genericclioptions.ConfigFlags, items kind[T]) *listFlags {
 	return &listFlags{
 		reading: cli.NewReadingFlags(config), print: get.NewGetPrintFlags(),
-		fieldNames: items.fieldNames(), labelsOf: items.labelsOf, groupNames: items.groupNames(),
+		fieldNames: items.fieldNames(), labelsOf: items.labelsOf, groupNames: items.groupNames(), labelGroups: items.labels != nil,
 	}
 }
 
@@ -64,7 +66,7 @@ func (f *listFlags) addTo(cmd *cobra.Command, namespaced bool) {
 		flags.Lookup("output").Usage = fmt.Sprintf("`FORMAT` of the output, one of %s.", strings.Join(f.print.AllowedFormats(), ", "))
 		flags.BoolVar(&f.watchEvents, "output-watch-events", false,
 			"With --watch and an output for programs, print watch events, each with the type and the object, in place of the objects. Tables always have the type.")
-		flags.StringVar(&f.by, "by", "", "Count the items in groups with the same `PROPERTY`, one of "+strings.Join(f.groupings(), ", ")+".")
+		flags.StringVar(&f.by, "by", f.by, "Count the items in groups with the same `PROPERTY`, one of "+strings.Join(f.groupings(), ", ")+".")
 		flags.IntVar(&f.limit, "limit", 0, fmt.Sprintf("Print only the first `N`, 0 for all. Without the flag, tables have %d rows on a terminal, and all elsewhere and with -o wide.", terminalRows))
 		flags.StringVar(&f.sortBy, "sort-by", "", "Sort by this `FIELD` of the JSON output, a JSONPath expression such as .ageSeconds.")
 	})
@@ -81,7 +83,7 @@ func (f *listFlags) inWide(says string) string {
 
 // groupings lists the values of --by.
 func (f *listFlags) groupings() []string {
-	if f.labelsOf == "" {
+	if !f.labelGroups {
 		return f.groupNames
 	}
 	return append(slices.Clone(f.groupNames), labelGroup+"KEY")

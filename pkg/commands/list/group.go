@@ -15,8 +15,11 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/render"
 )
 
-// labelGroup is the start of a value of --by for a label.
-const labelGroup = "label="
+// Values of --by; labelGroup is the start of the value for a label.
+const (
+	labelGroup     = "label="
+	groupNamespace = "namespace"
+)
 
 // groupNames returns what items can be grouped by, besides labels: fields that have no longer
 // name for the API server, and groups.
@@ -56,9 +59,7 @@ func (o *listOptions[T]) checkGroups(f *listFlags) error {
 	switch {
 	case f.by == "":
 		return nil
-	case o.watch:
-		return cli.Usagef("Leave one of them out.", "--by and --watch: only items are watched")
-	case isLabel && key != "" && f.labelsOf != "", slices.Contains(f.groupNames, f.by):
+	case isLabel && key != "" && f.labelGroups, slices.Contains(f.groupNames, f.by):
 		return nil
 	}
 	return cli.Usagef("There are "+strings.Join(f.groupings(), ", ")+".", "read --by: %s have no property %q", o.plural, f.by)

@@ -31,7 +31,7 @@ type kind[T runtime.Object] struct {
 	labelsOf string
 	// fields are the fields for a field selector.
 	fields []field[T]
-	// groups are what items can be grouped by, besides fields and labels.
+	// groups are the properties to group items by, besides fields and labels.
 	groups []group[T]
 	// devices counts the devices of items; nil if they have none.
 	devices func(items []T, from *listed) api.DeviceCounts

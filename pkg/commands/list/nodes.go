@@ -16,6 +16,7 @@ import (
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/commands/cli"
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
+	"github.com/kubectl-dra/kubectl-dra/pkg/forecast"
 	"github.com/kubectl-dra/kubectl-dra/pkg/inventory"
 	"github.com/kubectl-dra/kubectl-dra/pkg/render"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
@@ -30,9 +31,10 @@ func NewNodes(streams genericiooptions.IOStreams, config *genericclioptions.Conf
 		Aliases: []string{"node"},
 		Short:   "List nodes: their devices and drivers, and slices that are missing",
 		Long: `List the nodes that have devices, drivers, or pods with claims: the devices for
-the node alone, how many of them are free, and how many a pod without
-tolerations could get now (PLACEABLE): none on a node that is cordoned, tainted
-or full. PLACEABLE BY CLASS has, for each DeviceClass, placeable and all devices.
+the node alone, and how many of them are free. PLACEABLE BY CLASS has, for each
+DeviceClass, how many claims for one device the scheduler's allocator can place
+there now, for pods without tolerations: none on a node that is cordoned, tainted
+or full.
 
 DRIVERS has the version that the devices publish as driverVersion, or else the
 version of the image of the driver's pod. PODS counts the pods with claims.
@@ -54,8 +56,8 @@ by name.`,
   # By zone
   kubectl dra nodes --by label=topology.kubernetes.io/zone
 
-  # The nodes with the most placeable devices last
-  kubectl dra nodes --sort-by .devices.placeable
+  # The nodes with the most free devices last
+  kubectl dra nodes --sort-by .devices.free
 
   # The versions of drivers
   kubectl dra nodes -o \
@@ -67,6 +69,9 @@ by name.`,
 				asks:  []string{snapshot.ResourceNodes, snapshot.ResourceSlices},
 				items: func(ctx context.Context, from *listed) ([]*api.ListedNode, error) {
 					nodes, err := from.inventory.NodeList(ctx)
+					if err == nil {
+						err = forecast.AddPlaceableOn(ctx, from.cluster, nodes)
+					}
 					if n := from.inventory.Elsewhere(); n > 0 {
 						from.notes = append(from.notes, fmt.Sprintf("%s that several nodes can reach not counted: kubectl dra pools has them", english.Count(n, "device")))
 					}
@@ -79,7 +84,9 @@ by name.`,
 					return len(args) > 0 || len(n.Drivers) > 0 || n.Pods > 0 || n.Devices.Total+n.Devices.Gone > 0 || len(n.Problems) > 0
 				},
 				table: func(nodes []*api.ListedNode, _ *listed) *metav1.Table { return render.Nodes(nodes) },
-				total: func(nodes []*api.ListedNode, _ *listed) string { return render.NodeTotal(inventory.TotalOfNodes(nodes)) },
+				total: func(nodes []*api.ListedNode, _ *listed) string {
+					return render.NodeTotal(inventory.TotalOfNodes(nodes))
+				},
 			}, streams)
 			if err != nil {
 				return err

@@ -12,6 +12,9 @@ import (
 
 func (o *listOptions[T]) run(ctx context.Context) error {
 	if o.watch {
+		if o.by != "" {
+			return cli.Usagef("Leave one of them out.", "--by and --watch: only items are watched")
+		}
 		return o.follow(ctx)
 	}
 	from, err := o.read(ctx)

@@ -1,0 +1,75 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package inventory
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	tc "github.com/kubectl-dra/kubectl-dra/internal/testcluster"
+	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
+)
+
+// TestMissingSlices expects a problem of the one node of its kind without slices.
+func TestMissingSlices(t *testing.T) {
+	kind := func(value string) func(*corev1.Node) {
+		return func(node *corev1.Node) {
+			node.Labels = map[string]string{corev1.LabelInstanceTypeStable: value, corev1.LabelHostname: node.Name, corev1.LabelOSStable: "linux"}
+		}
+	}
+	v := inventoryWith(t, tc.Nodes("a", "b", "c", "d", "other"), tc.ChangeNode("a", kind("gpu")), tc.ChangeNode("b", kind("gpu")),
+		tc.ChangeNode("c", kind("gpu")), tc.ChangeNode("d", kind("gpu")), tc.ChangeNode("other", kind("cpu")),
+		tc.Pool("a", tc.Devices(2)...), tc.Pool("b", tc.Devices(2)...), tc.Pool("c", tc.Devices(2)...))
+	nodes, err := v.NodeList(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for i := range nodes {
+		for _, p := range nodes[i].Problems {
+			got = append(got, fmt.Sprintf("%s: %s %s", nodes[i].Name, p.Code, p.Message))
+		}
+	}
+	want := []string{"d: SlicesMissing " + tc.Driver + " publishes nothing, and does for 3 of 4 nodes with the same labels"}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+}
+
+// TestIdleUsage expects the devices of a claim to be idle since its pod has ended.
+func TestIdleUsage(t *testing.T) {
+	ended := func(p *corev1.Pod) {
+		p.Labels = map[string]string{"team": "blue"}
+		p.Status.ContainerStatuses = []corev1.ContainerStatus{{
+			State: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{FinishedAt: metav1.NewTime(tc.Taken().Add(-time.Hour))}},
+		}}
+	}
+	v := inventoryWith(t, tc.Pool(tc.Node1, tc.NamedDevices("gpu-0", "gpu-1", "gpu-2")...),
+		tc.Claim("done", tc.GPUs("gpu", 1)).Holding("gpu-0").ReservedFor("done", "uid-done"), tc.Pod("done", tc.Using("done"), tc.OnNode(tc.Node1), tc.InPhase(corev1.PodSucceeded), ended),
+		tc.Claim("runs", tc.GPUs("gpu", 2)).Holding("gpu-1").Holding("gpu-2").ReservedFor("train", "uid-train"), tc.Pod("train", tc.Using("runs"), tc.RunningOn(tc.Node1)))
+	texts := func(list []api.Usage) []string {
+		var got []string
+		for _, u := range list {
+			got = append(got, fmt.Sprintf("%s: %d used, %.2f, %d idle for %d s", u.Name, u.Used, *u.Share, u.Idle, u.IdleSeconds))
+		}
+		return got
+	}
+	for by, want := range map[string][]string{
+		"namespace":  {"ml: 3 used, 1.00, 1 idle for 3600 s"},
+		"owner":      {"ml/pod/train: 2 used, 0.67, 0 idle for 0 s", "ml/pod/done: 1 used, 0.33, 1 idle for 3600 s"},
+		"label=team": {": 2 used, 0.67, 0 idle for 0 s", "blue: 1 used, 0.33, 1 idle for 3600 s"},
+	} {
+		if diff := cmp.Diff(want, texts(v.UsageBy(by, ""))); diff != "" {
+			t.Errorf("by %s: -want +got:\n%s", by, diff)
+		}
+	}
+	if got := v.UsageBy("namespace", "other"); len(got) > 0 {
+		t.Errorf("another namespace uses %v", texts(got))
+	}
+}
