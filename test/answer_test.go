@@ -87,6 +87,7 @@ func (a answer) checkForm(t *testing.T) {
 	if a.Summary == "" {
 		t.Error("there is no summary")
 	}
+	checkBrief(t, a.Explanation)
 	count := 0
 	seen := map[string]bool{}
 	for _, group := range a.Nodes {

@@ -77,6 +77,7 @@ func TestFieldCases(t *testing.T) {
 					continue
 				}
 				c.check(t, e)
+				checkBrief(t, e)
 				c.checkRedacted(t, snap, e)
 			}
 		})

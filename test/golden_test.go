@@ -65,7 +65,7 @@ func TestExplanations(t *testing.T) {
 		questions[name] = append(strings.Fields(cases[0].ask), "--snapshot", path)
 	}
 	for name, question := range questions {
-		for _, width := range []string{"80", "140"} {
+		for _, width := range []string{"80", "100", "140", "200"} {
 			t.Run(name+"/"+width, func(t *testing.T) {
 				goldenRun(t, filepath.Join("explanations", name+"-"+width+".golden"), width, append([]string{"why"}, question...)...)
 			})

@@ -6,6 +6,7 @@ package cluster
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	resourceapi "k8s.io/api/resource/v1"
 	"k8s.io/dynamic-resource-allocation/resourceclaim"
@@ -49,12 +50,19 @@ func (c Constraint) AppliesTo(r *Request) bool {
 }
 
 // String returns the constraint in words.
-func (c Constraint) String() string {
+func (c Constraint) String() string { return c.with(string(c.Attribute)) }
+
+// Briefly returns the constraint in words, without the domain of the attribute.
+func (c Constraint) Briefly() string {
+	return c.with(string(c.Attribute[strings.LastIndexByte(string(c.Attribute), '/')+1:]))
+}
+
+func (c Constraint) with(attribute string) string {
 	verb := "the same"
 	if c.Distinct {
 		verb = "different"
 	}
-	text := fmt.Sprintf("%s %s", verb, c.Attribute)
+	text := verb + " " + attribute
 	if !c.Only {
 		text += " in " + english.JoinAnd(c.Requests)
 	}

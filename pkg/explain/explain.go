@@ -104,7 +104,7 @@ func (x *builder) explanation(ctx context.Context) (*api.Explanation, error) {
 		}
 		x.described = append(x.described, described)
 	}
-	x.out.Summary = parts.sentence()
+	x.out.Summary, x.out.Headline = parts.sentence(), parts.headline()
 	x.out.Code = codeOf(x.out)
 	return x.out, nil
 }

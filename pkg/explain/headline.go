@@ -78,7 +78,7 @@ func (h *headlines) of(ctx context.Context, list []*advice.Prospect) reason {
 			has = func(a nodeanswer.Answer) string { return a.Message }
 		}
 	}
-	who, there := fmt.Sprintf("Node %s has", p.Node().Name), has(answer)
+	who, there, brief := fmt.Sprintf("Node %s has", p.Node().Name), has(answer), ""
 	if !enough {
 		// The answer is that for a scenario, which may be another one than now.
 		switch now := h.reasons.WhyNot(ctx, p.Node()); {
@@ -98,7 +98,17 @@ func (h *headlines) of(ctx context.Context, list []*advice.Prospect) reason {
 			there += "; " + has(passing)
 		}
 	}
-	said := reason{detail: detailOf(h.out.Claims, answer.Code)}
+	if brief = there; there == has(answer) {
+		brief = answer.Brief(there)
+	}
+	said := reason{detail: detailOf(h.out.Claims, answer.Code), brief: who + " " + brief}
+	switch {
+	case enough:
+	case answer.Code == api.ConstraintUnsatisfiable && asked == asks(h.Question):
+		said.needs = needs(h.Question)
+	default:
+		said.needs = asked
+	}
 	if decides && !enough && said.detail == (detail{}) && answer.Code == api.RequestSelectorFalse {
 		said.detail = detailAbout(h.out.Claims, decisive.Evidence.Found)
 	}
@@ -140,6 +150,7 @@ func (h *headlines) ofCauses(ctx context.Context, p *advice.Prospect, causes []a
 		return reason{}
 	}
 	return reason{
+		brief: fmt.Sprintf("Node %s is ruled out by each of these: %s", p.Node().Name, strings.Join(asked, "; ")),
 		what: fmt.Sprintf("%s. Each rules out node %s by itself%s", strings.Join(asked, ", and "), p.Node().Name,
 			english.PrecededBy(": it has ", strings.Join(there, "; "))),
 		detail: detail{text: strings.Join(details, "; ")},
@@ -204,8 +215,9 @@ func (h *headlines) onlyNode(ctx context.Context, node *corev1.Node) reason {
 	if snapshot.DaemonNode(h.Pod) != "" {
 		which = "for which the DaemonSet has created the pod"
 	}
+	has := fmt.Sprintf("Node %s, %s, has %s", node.Name, which, h.reasons.WhyNot(ctx, node).Has())
 	return reason{
-		what: fmt.Sprintf("%s. Node %s, %s, has %s", asks(h.Question), node.Name, which, h.reasons.WhyNot(ctx, node).Has()),
+		what: fmt.Sprintf("%s. %s", asks(h.Question), has), brief: has, needs: asks(h.Question),
 		node: h.notSuitable(node, false),
 	}
 }
@@ -248,10 +260,17 @@ func onNoNode(asked *funnel.Question, u eligibility.UnsuitableNode) string {
 }
 
 // asks says what the claims ask for.
-func asks(q *funnel.Question) string {
+func asks(q *funnel.Question) string { return asksWith(q, cluster.Constraints) }
+
+// needs is like asks, without the constraints.
+func needs(q *funnel.Question) string {
+	return asksWith(q, func(*resourceapi.ResourceClaim) []cluster.Constraint { return nil })
+}
+
+func asksWith(q *funnel.Question, constraintsOf func(*resourceapi.ResourceClaim) []cluster.Constraint) string {
 	var parts []string
 	for i := range q.Claims {
-		constraints := cluster.Constraints(q.Claims[i].Claim)
+		constraints := constraintsOf(q.Claims[i].Claim)
 		for _, alternatives := range q.Claims[i].Funnels {
 			if len(alternatives) == 0 {
 				continue

@@ -107,7 +107,8 @@ func (a *answers) shared(p *verdict.Queued, s *target.Target) *api.Explanation {
 	s.Claims = x.PodClaims
 	x.describe()
 	out := x.out
-	out.Verdict, out.Code, out.Summary, out.Stage = from.Verdict, from.Code, from.Summary, from.Stage
+	out.Verdict, out.Code, out.Stage = from.Verdict, from.Code, from.Stage
+	out.Summary, out.Headline = from.Summary, from.Headline
 	out.NodeCount, out.Assumptions = from.NodeCount, from.Assumptions
 	for i := range out.Pods {
 		out.Pods[i].Stage = from.Stage
@@ -137,7 +138,7 @@ func (a *answers) settled(e api.Explanation, p *verdict.Queued, s *target.Target
 		text = a.compete(&e, p, s)
 	}
 	if text != "" {
-		e.Summary = english.Sentence(text)
+		e.Summary, e.Headline = english.Sentence(text), ""
 	}
 	return &e
 }

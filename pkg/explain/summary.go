@@ -39,6 +39,9 @@ type reason struct {
 	detail detail
 	// node describes another problem of the node, after a comma.
 	node string
+	// brief begins with what there is, and needs says how much is needed; both are empty
+	// where what is short enough.
+	brief, needs string
 }
 
 // detail is the funnel's detail where a number alone says too little.
@@ -55,6 +58,16 @@ func (s *summary) sentence() string {
 		said = fmt.Sprintf("It can be allocated for pod %s, not for others that wait for it. %s", s.instead, said)
 	}
 	return said
+}
+
+// headline returns the summary in fewer words, empty if it has few.
+func (s *summary) headline() string {
+	if s.reason.brief == "" || s.onNode != "" {
+		return ""
+	}
+	short := *s
+	short.reason = s.reason.briefly()
+	return short.sentence()
 }
 
 // text returns the summary as a clause.
@@ -81,4 +94,11 @@ func (r reason) text(silent []hints.SilentDriver) string {
 		said += "; " + r.detail.text
 	}
 	return said + r.node
+}
+
+// briefly returns the reason with what there is in front of what is needed.
+func (r reason) briefly() reason {
+	short := reason{what: r.brief + r.node, detail: r.detail}
+	short.node = english.PrecededBy("; ", r.needs)
+	return short
 }

@@ -66,6 +66,13 @@ func deviceText(d *api.AllocatedDevice) string {
 	if d.ShareID != "" {
 		said += ", share " + d.ShareID
 	}
+	said += deviceNotes(d)
+	return said
+}
+
+// deviceNotes says what is special about an allocated device.
+func deviceNotes(d *api.AllocatedDevice) string {
+	said := ""
 	for _, name := range slices.Sorted(maps.Keys(d.ConsumedCapacity)) {
 		said += fmt.Sprintf(", %s %s", inventory.QuantityText(d.ConsumedCapacity[name]), name)
 	}

@@ -195,21 +195,25 @@ func statusTexts(p *Page, e *api.Explanation) []string {
 }
 
 func podStatus(pod *api.PodStatus) string {
-	var said string
-	switch {
-	case pod.Node == "" && pod.AgeSeconds > 0:
-		said = "pending for " + duration.HumanDuration(time.Duration(pod.AgeSeconds)*time.Second)
-	case pod.Node == "":
-		said = "not scheduled"
-	case pod.Phase != "":
-		said = fmt.Sprintf("bound to %s, phase %s", pod.Node, pod.Phase)
-	default:
-		said = "bound to " + pod.Node
-	}
+	said := podPlace(pod)
 	if pod.Stage != "" {
 		said += ", stage " + string(pod.Stage)
 	}
 	return said
+}
+
+// podPlace says where a pod is, or how long it waits.
+func podPlace(pod *api.PodStatus) string {
+	switch {
+	case pod.Node == "" && pod.AgeSeconds > 0:
+		return "pending for " + duration.HumanDuration(time.Duration(pod.AgeSeconds)*time.Second)
+	case pod.Node == "":
+		return "not scheduled"
+	case pod.Phase != "":
+		return fmt.Sprintf("bound to %s, phase %s", pod.Node, pod.Phase)
+	default:
+		return "bound to " + pod.Node
+	}
 }
 
 // stageTexts returns what proves the stage.

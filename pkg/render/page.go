@@ -6,6 +6,7 @@ package render
 import (
 	"bytes"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/charmbracelet/x/ansi"
@@ -26,6 +27,8 @@ type Options struct {
 	Wide bool
 	// Commands shows the commands of remedies, for a shell.
 	Commands bool
+	// AllRemedies shows every remedy of an answer.
+	AllRemedies bool
 }
 
 const (
@@ -71,6 +74,8 @@ const (
 type Cell struct {
 	Text  string
 	Width int
+	// Lines is how many lines it has at most, 0 for all.
+	Lines int
 	Whole bool
 	Right bool
 	Mark  Mark
@@ -156,7 +161,7 @@ func (p *Page) rowWithin(width, indent int, cells []Cell) {
 		if !c.Whole {
 			text = bound(text)
 		}
-		columns[i] = wrap(Escape(text), room, room)
+		columns[i] = firstLines(wrap(Escape(text), room, room), c.Lines, room)
 		height = max(height, len(columns[i]))
 		left += c.Width + ColumnGap
 	}
@@ -237,6 +242,18 @@ func wrap(s string, first, rest int) []string {
 		lines = append(lines, line.String())
 	}
 	return lines
+}
+
+// firstLines returns at most so many lines; 0 means all. What is cut off begins with a word.
+func firstLines(lines []string, most, room int) []string {
+	if most == 0 || len(lines) <= most {
+		return lines
+	}
+	last := lines[most-1]
+	for ansi.StringWidth(last)+2 > room && strings.Contains(last, " ") {
+		last = last[:strings.LastIndexByte(last, ' ')]
+	}
+	return append(slices.Clone(lines[:most-1]), last+" …")
 }
 
 // bound shortens a text that is too long to be read.

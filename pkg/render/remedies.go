@@ -58,7 +58,11 @@ func writeRemedies(p *Page, e *api.Explanation) {
 	if e.MoreRemedies > 0 {
 		p.Text(margin, Plain, fmt.Sprintf("and %d more: --all-remedies lists them", e.MoreRemedies))
 	}
-	for _, note := range remedyPods(e) {
+	remedies := make([]*api.Remedy, len(e.Remedies))
+	for i := range e.Remedies {
+		remedies[i] = &e.Remedies[i]
+	}
+	for _, note := range remedyPods(e, remedies) {
 		p.Text(2+number+ColumnGap, Plain, note)
 	}
 }
@@ -250,13 +254,13 @@ func plainValue(value json.RawMessage) string {
 
 // remedyPods says who else uses what the remedies change, and what becomes of
 // them, each sentence once.
-func remedyPods(e *api.Explanation) []string {
+func remedyPods(e *api.Explanation, remedies []*api.Remedy) []string {
 	var notes []string
 	if len(e.SchedulingGates) > 0 {
 		notes = append(notes, "The "+gatesText(e)+english.Plural(len(e.SchedulingGates), " stays", " stay")+": the scheduler looks at the pod once "+english.Plural(len(e.SchedulingGates), "it is", "they are")+" removed.")
 	}
-	for i := range e.Remedies {
-		for _, note := range podNotes(e.Target, &e.Remedies[i]) {
+	for _, r := range remedies {
+		for _, note := range podNotes(e.Target, r) {
 			if !slices.Contains(notes, note) {
 				notes = append(notes, note)
 			}

@@ -143,7 +143,7 @@ func (p *Printer) Print(explanations []*api.Explanation, asList bool) error {
 	for _, e := range explanations {
 		list.Items = append(list.Items, *e)
 	}
-	return printAnswers(p, explanations, list, asList, func(e *api.Explanation) *api.ObjectRef { return &e.Target }, render.Explanation)
+	return printAnswers(p, explanations, list, asList, func(e *api.Explanation) *api.ObjectRef { return &e.Target }, render.Brief)
 }
 
 // PrintUse writes the answers about devices and nodes: a list of them, or the only

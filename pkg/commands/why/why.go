@@ -191,7 +191,7 @@ func (f *flags) toOptions(cmd *cobra.Command, args []string, streams genericioop
 	if o.printer, err = f.output.ToPrinter(streams); err != nil {
 		return nil, err
 	}
-	o.printer.Text.Commands = f.commands
+	o.printer.Text.Commands, o.printer.Text.AllRemedies = f.commands, f.allRemedies
 	return o, nil
 }
 

@@ -355,7 +355,8 @@ func (r *remedies) withoutConstraint(f *fact) change {
 	}
 	said := ""
 	for _, c := range cluster.Constraints(r.scenario.claims[f.at.claim]) {
-		if c.Path == f.evidence.Path {
+		// The evidence of a planned claim names the field of its template.
+		if c.Path == fmt.Sprintf("spec.devices.constraints[%d]", f.constraint) {
 			said = c.String()
 		}
 	}

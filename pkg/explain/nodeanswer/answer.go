@@ -22,6 +22,9 @@ type Answer struct {
 	// has is the message without how many devices are needed, empty where it does not say
 	// that.
 	has string
+	// brief is the message without the domain of an attribute, empty where it names none
+	// or more than one of that name.
+	brief string
 	// shortage is set if one request has too few devices.
 	shortage deviceShortage
 	// missing is how many devices more the request would need that lacks most.
@@ -47,6 +50,9 @@ type deviceShortage struct {
 
 // Has returns the message after a sentence that says how many devices are needed.
 func (a Answer) Has() string { return cmp.Or(a.has, a.Message) }
+
+// Brief returns the message with the shortest names, or else what is said of it.
+func (a Answer) Brief(said string) string { return cmp.Or(a.brief, said) }
 
 // SameRequest reports whether two answers have the same request.
 func (a Answer) SameRequest(other Answer) bool { return a.shortage.request == other.shortage.request }

@@ -46,18 +46,21 @@ func whyNotAll(ctx context.Context, q *funnel.Question, confirmer *verdict.Confi
 	}
 	answer := Answer{Verdict: api.DoesNotFit, Progress: progressCompeting}
 
-	var constrained []string
+	var constrained, brief []string
 	for _, claim := range q.Claims {
 		for _, c := range cluster.Constraints(claim.Claim) {
-			constrained = append(constrained, c.String())
+			constrained, brief = append(constrained, c.String()), append(brief, briefly(q, node, c))
 		}
 	}
 	if len(constrained) > 0 && fits(q.Cluster, withoutConstraints(claims)) {
 		answer.Code = api.ConstraintUnsatisfiable
-		answer.Message = "enough devices available, but not with " + english.JoinAnd(constrained)
+		const enough = "enough devices available, but not with "
+		answer.Message, answer.brief = enough+english.JoinAnd(constrained), enough+english.JoinAnd(brief)
 		if most := mostOfOne(ctx, q, node); most != nil {
 			answer.Missing = most.needs - most.count
-			answer.Message = fmt.Sprintf("%d available, %s", q.Claims[0].Funnels[0][0].Eligible[node.Name], most)
+			available := q.Claims[0].Funnels[0][0].Eligible[node.Name]
+			answer.Message = fmt.Sprintf("%d available, %s", available, most)
+			answer.brief = fmt.Sprintf("%d available, %s", available, most.briefly(brief[0]))
 		}
 		return answer
 	}
@@ -178,12 +181,38 @@ type most struct {
 }
 
 func (m *most) String() string {
-	switch {
-	case m.distinct:
+	if m.distinct {
 		return fmt.Sprintf("but %s of %s", eligibility.DistinctValues(m.count), m.constraint.Attribute)
-	default:
-		return fmt.Sprintf("at most %d with %s", m.count, m.constraint)
 	}
+	return m.briefly(m.constraint.String())
+}
+
+// briefly returns the text with the constraint in other words.
+func (m *most) briefly(constraint string) string {
+	if m.distinct {
+		return m.String()
+	}
+	return fmt.Sprintf("at most %d with %s", m.count, constraint)
+}
+
+// briefly returns a constraint without the domain of its attribute, where no device of the
+// node has another attribute of that name.
+func briefly(q *funnel.Question, node *corev1.Node, c cluster.Constraint) string {
+	domain, name, _ := strings.Cut(string(c.Attribute), "/")
+	for _, pool := range q.Reach.Pools[node.Name] {
+		for i := range pool.Devices {
+			for other := range pool.Devices[i].Attributes {
+				of, last, qualified := strings.Cut(string(other), "/")
+				if !qualified {
+					of, last = pool.Pool.Driver, string(other)
+				}
+				if last == name && of != domain {
+					return c.String()
+				}
+			}
+		}
+	}
+	return c.Briefly()
 }
 
 // mostOfOne returns nil where several requests or a list attribute make it hard to say, and

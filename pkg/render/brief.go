@@ -1,0 +1,264 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package render
+
+import (
+	"bytes"
+	"cmp"
+	"fmt"
+	"io"
+	"slices"
+
+	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
+	"github.com/kubectl-dra/kubectl-dra/pkg/english"
+)
+
+const (
+	// briefLines is how many lines a brief answer has at most, without the commands and
+	// remedies that were asked for: it fits on a terminal of 24 lines.
+	briefLines = 20
+	// mostFixes is how many remedies and next steps it has.
+	mostFixes = 3
+	// briefLabel is the width of the column of labels.
+	briefLabel = len("Why here")
+	// reasonLines and noteLines limit the lines of single texts.
+	reasonLines = 5
+	noteLines   = 3
+	// leastBelow is how many lines the remedies leave to all else, notesReserve how many lines
+	// the notes leave to what was looked at.
+	leastBelow   = 7
+	notesReserve = 6
+)
+
+// Brief draws the answer to "why" for a small screen: the verdict, the decisive fact, the
+// effect of waiting, what can be done, and what was looked at, as far as there is room. It
+// counts what it leaves out. The only errors are those of w.
+func Brief(w io.Writer, e *api.Explanation, opts Options) error {
+	if opts.Wide || e.Node != nil || e.Device != nil {
+		return Explanation(w, e, opts)
+	}
+	p := NewPage(opts)
+	room := briefLines - p.place(p.block(func(p *Page) { writeBriefHead(p, e) })) - 1
+
+	fixes, left := briefFixes(e, opts)
+	var blocks []block
+	for _, lines := range []int{0, 3, 2} {
+		if blocks = fixBlocks(p, fixes, lines); height(blocks...) <= room-leastBelow {
+			break
+		}
+	}
+	if shown := min(len(fixes), 1) + placeable(blocks[min(len(fixes), 1):], room-leastBelow); !opts.AllRemedies && shown < len(fixes) {
+		fixes, left = fixes[:shown], left+len(fixes)-shown
+	}
+	room -= p.place(blocks[:len(fixes)]...)
+	room -= p.place(p.block(func(p *Page) { writeFixNote(p, fixes, left) }))
+
+	facts, notes := factBlocks(p, e), noteBlocks(p, e, fixes)
+	more := func(facts int, notes []block) block {
+		return p.block(func(p *Page) { writeMore(p, e, facts, notes) })
+	}
+	room -= height(more(len(facts), notes)) - 1
+	early := placeable(notes, room-min(notesReserve, height(facts...)+height(funnelBlock(p, e, room))))
+	room -= height(notes[:early]...)
+	known := placeable(facts, room)
+	room -= p.place(facts[:known]...)
+	room -= p.place(funnelBlock(p, e, room))
+	shown := early + placeable(notes[early:], room)
+	p.place(notes[:shown]...)
+	p.place(more(len(facts)-known, notes[shown:]))
+	return p.Print(w)
+}
+
+// block is a part of a brief answer that is shown as a whole or not at all.
+type block struct {
+	text []byte
+	// lines counts the lines, without commands.
+	lines int
+	// kind is what a note is called where it is counted.
+	kind string
+}
+
+// block returns what draws on an empty page of the same size.
+func (p *Page) block(draw func(*Page)) block {
+	part := NewPage(p.Opts)
+	draw(part)
+	return block{text: part.Buf.Bytes(), lines: bytes.Count(part.Buf.Bytes(), []byte("\n"))}
+}
+
+// place adds blocks to the page, and returns how many lines they take.
+func (p *Page) place(blocks ...block) int {
+	for _, b := range blocks {
+		p.Buf.Write(b.text)
+	}
+	return height(blocks...)
+}
+
+func height(blocks ...block) int {
+	n := 0
+	for _, b := range blocks {
+		n += b.lines
+	}
+	return n
+}
+
+// placeable returns how many of the first blocks fit into so many lines.
+func placeable(blocks []block, room int) int {
+	for i, b := range blocks {
+		if room -= b.lines; room < 0 {
+			return i
+		}
+	}
+	return len(blocks)
+}
+
+// labeled adds a text of at most so many lines beside its label; 0 means all.
+func (p *Page) labeled(label, text string, lines int) {
+	if text != "" {
+		p.Row(0, Cell{Text: label, Width: briefLabel, Mark: Strong}, Cell{Text: text, Lines: lines})
+	}
+}
+
+// labels remembers the label of the line above, which is not repeated.
+type labels struct{ last string }
+
+func (l *labels) once(label string) string {
+	if label == l.last {
+		return ""
+	}
+	l.last = label
+	return label
+}
+
+// writeBriefHead draws the verdict, the reason and the outlook.
+func writeBriefHead(p *Page, e *api.Explanation) {
+	said, m := verdict(e)
+	said += decider(e)
+	if pod := ownPod(e); pod != nil && !e.Finished {
+		said += "; " + podPlace(pod)
+	}
+	p.Text(0, m, sign(m)+" "+said)
+	label := "Reason"
+	if e.Verdict == api.Fits || e.Verdict == api.Allocated {
+		label = "Result"
+	}
+	p.labeled(label, cmp.Or(e.Headline, e.Summary), reasonLines)
+	p.labeled("Outlook", briefOutlook(e), 0)
+}
+
+// sign repeats a mark for terminals without colors.
+func sign(m Mark) string {
+	switch m {
+	case Good:
+		return "✓"
+	case Bad:
+		return "✗"
+	case Plain, Strong, Faint, Unsure:
+	}
+	return "?"
+}
+
+// ownPod returns the target, if it is a pod.
+func ownPod(e *api.Explanation) *api.PodStatus {
+	for i := range e.Pods {
+		if e.Target.Kind == api.KindPod && e.Pods[i].Namespace == e.Target.Namespace && e.Pods[i].Name == e.Target.Name {
+			return &e.Pods[i]
+		}
+	}
+	return nil
+}
+
+// briefOutlook says what waiting does, and whether one more node helps.
+func briefOutlook(e *api.Explanation) string {
+	if e.Outlook == nil {
+		return ""
+	}
+	return english.Sentence(outlookText(e.Outlook, e.NodeCount))
+}
+
+func outlookText(o *api.Outlook, nodes int) string {
+	more := ""
+	if len(o.OneMoreNode) > 0 && o.OneMoreNode[0].Verdict == api.Fits {
+		more = "one more node like " + o.OneMoreNode[0].Like
+	}
+	also := english.PrecededBy(", or on ", more)
+	switch o.Fits {
+	case api.LowerPrioritiesGone:
+		return "fits when pods of lower priority end, which are not preempted (" + o.LowerPrioritiesGone.Node + ")" + also
+	case api.ClaimsReleased:
+		return "fits when others release their claims (" + o.ClaimsReleased.Node + ")" + also
+	case api.HardwareAlone:
+		return "waiting for claims does not help; fits without taints, cordons and other pods (" + o.HardwareAlone.Node + ")" + also
+	case api.Never:
+		where := "this node"
+		if nodes > 1 {
+			where = fmt.Sprintf("these %d nodes", nodes)
+		}
+		return "never on " + where + ", not even without other pods, taints and cordons"
+	case api.OneMoreNode, api.MoreNodes, api.ConditionUnknown:
+	}
+	said := "not known whether waiting for claims helps"
+	if o.ClaimsReleased.Verdict == api.DoesNotFit {
+		said = "waiting for claims does not help"
+	}
+	return said + english.PrecededBy("; fits on ", more)
+}
+
+// noteBlocks returns what is true besides and what was not verified, a block each.
+func noteBlocks(p *Page, e *api.Explanation, fixes []fix) []block {
+	var notes []block
+	labels := labels{}
+	add := func(label, kind, text string) {
+		if text != "" {
+			note := p.block(func(p *Page) { p.labeled(labels.once(label), text, noteLines) })
+			note.kind = kind
+			notes = append(notes, note)
+		}
+	}
+	for i := range e.Hints {
+		add("Hint", "hint", e.Hints[i].Text)
+	}
+	for _, text := range e.Assumptions {
+		add("Assumed", "assumption", text)
+	}
+	add("Others", "note", differentText(e.DifferentPods))
+	var shown []*api.Remedy
+	for i := range fixes {
+		if fixes[i].remedy != nil {
+			shown = append(shown, fixes[i].remedy)
+		}
+	}
+	for _, text := range remedyPods(e, shown) {
+		add("Note", "note", text)
+	}
+	if h := e.WhyHere; h != nil && len(h.NotEvaluated) > 0 {
+		add("Assumed", "assumption", "not evaluated: "+english.JoinAnd(h.NotEvaluated))
+	}
+	return notes
+}
+
+// writeMore says where the rest is, and counts what is left out.
+func writeMore(p *Page, e *api.Explanation, facts int, notes []block) {
+	var more []string
+	for _, kind := range []string{"hint", "assumption", "note"} {
+		n := 0
+		for i := range notes {
+			if notes[i].kind == kind {
+				n++
+			}
+		}
+		if n > 0 {
+			more = append(more, english.Count(n, "more "+kind))
+		}
+	}
+	if facts > 0 {
+		more = append(more, english.Count(facts, "more fact"))
+	}
+	if slices.ContainsFunc(e.Remedies, func(r api.Remedy) bool { return r.Diff != "" }) {
+		more = append(more, "the diff")
+	}
+	if len(e.Nodes) > 0 {
+		more = append(more, "nodes")
+	}
+	p.Row(0, Cell{Text: "More", Width: briefLabel, Mark: Strong}, Cell{Text: "-o wide shows " + english.JoinAnd(append(more, "evidence")), Mark: Faint})
+}

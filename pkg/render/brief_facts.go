@@ -1,0 +1,278 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package render
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
+	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
+	"github.com/kubectl-dra/kubectl-dra/pkg/english"
+)
+
+// fix is a remedy, or a next step.
+type fix struct {
+	actor, text, node string
+	commands          []string
+	// remedy is nil for a next step.
+	remedy *api.Remedy
+}
+
+// briefFixes returns the first remedies and next steps, and how many are left out. Something
+// to wait for makes room for what somebody can do.
+func briefFixes(e *api.Explanation, opts Options) (fixes []fix, left int) {
+	all := fixesOf(e)
+	if opts.AllRemedies {
+		return all, e.MoreRemedies
+	}
+	waits := func(f fix) bool { return f.actor == "" }
+	for spare := len(all) - mostFixes; spare > 0; spare-- {
+		last := len(all) - 1
+		if i := slices.IndexFunc(all, waits); i >= 0 && !waits(all[last]) {
+			for later := i + 1; later < len(all); later++ {
+				if waits(all[later]) {
+					last = later
+				}
+			}
+		}
+		all = slices.Delete(all, last, last+1)
+		left++
+	}
+	return all, left + e.MoreRemedies
+}
+
+// fixesOf returns the remedies, and the next steps, each text once.
+func fixesOf(e *api.Explanation) []fix {
+	var fixes []fix
+	for i := range e.Remedies {
+		r := &e.Remedies[i]
+		f := fix{actor: Actor(r.Actor), text: r.Change, node: r.Node, commands: r.Commands, remedy: r}
+		switch {
+		case e.NodeCount == 1:
+			f.node = ""
+		case r.Nodes > 1:
+			f.node = english.Count(r.Nodes, "node")
+		}
+		if r.Actor == api.ActorNobody {
+			// The text says that it is waited for.
+			f.actor = ""
+		}
+		fixes = append(fixes, f)
+	}
+	steps := len(fixes)
+	for _, step := range e.NextSteps {
+		who := Actor(step.Actor)
+		if i := slices.IndexFunc(fixes[steps:], func(f fix) bool { return f.text == step.Text }); i >= 0 {
+			fixes[steps+i].actor += ", " + who
+			continue
+		}
+		fixes = append(fixes, fix{actor: who, text: step.Text, commands: step.Commands})
+	}
+	return fixes
+}
+
+// fixBlocks draws what can be done, a block each, of at most so many lines; 0 means all.
+func fixBlocks(p *Page, fixes []fix, lines int) []block {
+	who := len("admin")
+	texts, nodes := make([]string, len(fixes)), make([]string, len(fixes))
+	for i := range fixes {
+		who = max(who, Widest(actorWidth, fixes[i].actor))
+		texts[i], nodes[i] = fixes[i].text, fixes[i].node
+	}
+	margin := briefLabel + who + 2*ColumnGap
+	width, beside := messageColumn(p, margin, texts, nodes)
+	blocks := make([]block, 0, len(fixes))
+	label := ""
+	for i := range fixes {
+		f := &fixes[i]
+		was, number := label, ""
+		if label = "Next"; f.remedy != nil {
+			label, number = "Fix", strconv.Itoa(i+1)
+		}
+		said := label
+		if label == was {
+			said = ""
+		}
+		cells := []Cell{
+			{Text: said, Width: len("Next"), Mark: Strong},
+			{Text: number, Width: briefLabel - len("Next") - ColumnGap, Right: true, Mark: Strong},
+			{Text: f.actor, Width: who, Mark: Strong},
+			{Text: f.text, Lines: lines},
+		}
+		if beside {
+			cells[3].Width = width
+			cells = append(cells, Cell{Text: f.node, Mark: Faint})
+		} else if f.node != "" {
+			cells[3].Text += " (" + f.node + ")"
+		}
+		b := p.block(func(p *Page) { p.TableRow(0, cells...) })
+		if p.Opts.Commands {
+			b.text = append(b.text, p.block(func(p *Page) { p.Verbatim(margin, strings.Join(f.commands, "\n")) }).text...)
+		}
+		blocks = append(blocks, b)
+	}
+	return blocks
+}
+
+// writeFixNote says how to get the commands, and what is left out.
+func writeFixNote(p *Page, shown []fix, left int) {
+	var said []string
+	if !p.Opts.Commands && slices.ContainsFunc(shown, func(f fix) bool { return len(f.commands) > 0 }) {
+		said = append(said, "--commands prints the commands")
+	}
+	if left > 0 {
+		said = append(said, fmt.Sprintf("%d more: --all-remedies", left))
+	}
+	if len(said) > 0 {
+		p.Row(briefLabel+ColumnGap, Cell{Text: strings.Join(said, "; "), Mark: Faint})
+	}
+}
+
+// factBlocks returns what was looked at besides the funnels, a block each.
+func factBlocks(p *Page, e *api.Explanation) []block {
+	var facts []block
+	labels := labels{}
+	add := func(label string, texts ...string) {
+		for _, text := range texts {
+			if text != "" {
+				facts = append(facts, p.block(func(p *Page) { p.labeled(labels.once(label), text, noteLines) }))
+			}
+		}
+	}
+	if ownPod(e) == nil && len(e.Pods) > 0 {
+		pod := &e.Pods[0]
+		said := Qualified(pod.Namespace, pod.Name) + ": " + podPlace(pod)
+		if rest := max(e.PodCount, len(e.Pods)) - 1; rest > 0 {
+			said += "; and " + english.Count(rest, "more pod")
+		}
+		add("Pod", said)
+	}
+	if membersVerdict(e) == "" {
+		add(memberTitle(e), memberCounts(e))
+	}
+	if m := e.Members; m != nil {
+		for i := range m.Prospects {
+			if m.Prospects[i].Verdict == api.Fits {
+				add("All fit", prospectText(&m.Prospects[i], m))
+			}
+		}
+	}
+	if e.SameAs.Kind != "" {
+		add("Same as", "Pod "+Qualified(e.SameAs.Namespace, e.SameAs.Name)+", which is equal for the scheduler: see there for nodes and remedies")
+	}
+	if e.Placement != nil {
+		var picks []requestDevices
+		for i := range e.Placement.Claims {
+			claim := &e.Placement.Claims[i]
+			picks = append(picks, devicesByRequest(len(e.Placement.Claims) > 1, cmp.Or(claim.PodClaim, claim.Name), claim.Devices)...)
+		}
+		facts = append(facts, deviceBlocks(p, "Picks", picks)...)
+	}
+	if e.Verdict != api.Fits {
+		add("Domain", domainTexts(p, e)...)
+		for i := range e.StageEvidence[:min(len(e.StageEvidence), shownEvidence)] {
+			add("Evidence", stageFact(&e.StageEvidence[i], false))
+		}
+	}
+	var allocated []requestDevices
+	var users []string
+	for i := range e.Claims {
+		claim := &e.Claims[i]
+		if claim.Allocation != nil {
+			allocated = append(allocated, devicesByRequest(len(e.Claims) > 1, cmp.Or(claim.PodClaim, claim.Name), claim.Allocation.Devices)...)
+			users = append(users, usersText(p, e, claim.Allocation.ReservedFor))
+		}
+	}
+	facts = append(facts, deviceBlocks(p, "Devices", allocated)...)
+	add("Users", users...)
+	add("Why here", whyHereTexts(e.WhyHere)...)
+	return facts
+}
+
+// usersText says who uses a claim, empty if that is only the target.
+func usersText(p *Page, e *api.Explanation, users []string) string {
+	const reserved = "Reserved for "
+	switch {
+	case len(users) == 0:
+		return "Not reserved for any pod"
+	case len(users) > 1 || e.Target.Kind != api.KindPod:
+		return reserved + p.Some(users, len(users), p.Width-briefLabel-ColumnGap-len(reserved))
+	default:
+		return ""
+	}
+}
+
+// requestDevices are the devices of a request that have a pool and remarks in common.
+type requestDevices struct{ request, devices string }
+
+// devicesByRequest sums up the devices of a claim, which requests are called by if there are
+// several claims.
+func devicesByRequest(several bool, claim string, devices []api.AllocatedDevice) []requestDevices {
+	var list []requestDevices
+	for i := 0; i < len(devices); {
+		d, notes := &devices[i], deviceNotes(&devices[i])
+		request := d.Request
+		switch {
+		case d.Container != "":
+			request = cluster.RequestTitle(d.Request, d.Container, d.ExtendedResource)
+		case several:
+			request = claim + "." + request
+		}
+		var names []string
+		for ; i < len(devices); i++ {
+			next := &devices[i]
+			if next.Request != d.Request || next.Container != d.Container || next.Driver != d.Driver || next.Pool != d.Pool || deviceNotes(next) != notes {
+				break
+			}
+			names = append(names, next.Device)
+		}
+		list = append(list, requestDevices{request, d.Driver + "/" + d.Pool + "/" + strings.Join(collapse(names), ", ") + notes})
+	}
+	return list
+}
+
+// deviceBlocks lists devices, a block for each line.
+func deviceBlocks(p *Page, label string, list []requestDevices) []block {
+	requests := make([]string, len(list))
+	for i := range list {
+		requests[i] = list[i].request
+	}
+	width := Widest(30, requests...)
+	blocks := make([]block, 0, len(list))
+	labels := labels{}
+	for _, d := range list {
+		blocks = append(blocks, p.block(func(p *Page) {
+			p.Row(0, Cell{Text: labels.once(label), Width: briefLabel, Mark: Strong}, Cell{Text: d.request, Width: width}, Cell{Text: d.devices, Lines: noteLines})
+		}))
+	}
+	return blocks
+}
+
+// whyHereTexts says why a pod has its node and its devices, without what was not evaluated.
+func whyHereTexts(h *api.WhyHere) []string {
+	if h == nil || len(h.Nodes) == 0 {
+		return nil
+	}
+	var said []string
+	switch n := fitting(h.Nodes); {
+	case h.FitsHere && h.NodeCount == 1:
+	case !h.FitsHere:
+		said = append(said, "it would not fit on "+h.Node+" again, as the cluster is now")
+	case n == 1:
+		said = append(said, fmt.Sprintf("%s is the only one of %s where it fits now", h.Node, english.Count(h.NodeCount, "node")))
+	default:
+		said = append(said, fmt.Sprintf("%s is one of %s where it fits now", h.Node, english.Count(n, "node")))
+	}
+	for i := range h.Alternatives {
+		said = append(said, alternativeText(&h.Alternatives[i]))
+	}
+	for i := range h.Smaller {
+		said = append(said, smallerText(&h.Smaller[i]))
+	}
+	return said
+}

@@ -1,0 +1,206 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package render
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
+	"github.com/kubectl-dra/kubectl-dra/pkg/english"
+)
+
+const (
+	// shortBar is the width of the longest bar on a narrow terminal, longBar on a wide one.
+	shortBar, longBar = 10, 20
+	// leastFunnel is how many lines a funnel has at least.
+	leastFunnel = 4
+)
+
+// bar is a line of a funnel.
+type bar struct {
+	count       int
+	label, text string
+	mark        Mark
+}
+
+// funnelBlock draws the funnels of as many requests as fit into so many lines, under an
+// empty line. It prefers requests without enough devices.
+func funnelBlock(p *Page, e *api.Explanation, room int) block {
+	var requests []*api.RequestExplanation
+	for i := range e.Claims {
+		for j := range e.Claims[i].Requests {
+			requests = append(requests, &e.Claims[i].Requests[j])
+		}
+	}
+	draw := func(most, spare int) block {
+		return p.block(func(p *Page) {
+			if len(requests) > 0 {
+				p.end()
+			}
+			for _, r := range requests {
+				spare -= writeBriefFunnel(p, r, most, spare)
+			}
+		})
+	}
+	if b := draw(room, 0); b.lines <= room {
+		return draw(room, room-b.lines)
+	}
+	if lacking := slices.DeleteFunc(slices.Clone(requests), enough); len(lacking) > 0 {
+		requests = lacking
+	}
+	all := len(requests)
+	for ; len(requests) > 0; requests = requests[:len(requests)-1] {
+		each := (room - 1 - min(all-len(requests), 1)) / len(requests)
+		if each < leastFunnel {
+			continue
+		}
+		b := draw(each-2, 0)
+		if left := all - len(requests); left > 0 {
+			rest := p.block(func(p *Page) { p.Text(briefLabel+ColumnGap, Faint, "and "+english.Count(left, "more request")) })
+			b.text, b.lines = append(b.text, rest.text...), b.lines+rest.lines
+		}
+		return b
+	}
+	return block{}
+}
+
+// writeBriefFunnel draws the way from the devices of the class to the available ones: at
+// most so many rejections, a line each. With lines to spare, texts get a second one; it
+// returns how many.
+func writeBriefFunnel(p *Page, r *api.RequestExplanation, most, spare int) (second int) {
+	first, rows := openingOf(p, r)
+	title := english.Plural(first.count, "device", "devices") + " of class " + r.DeviceClass + ", " + neededBy(r)
+	if first.count == 0 && first.text != "" && r.Pools > 0 {
+		title = neededBy(r) + ": " + first.text
+	}
+	p.TableRow(0, Cell{Text: strconv.Itoa(first.count), Width: briefLabel, Right: true}, Cell{Text: title, Mark: Strong, Lines: 2})
+	if first.count == 0 {
+		return 0
+	}
+	bars := rejectionBars(p, rows, most)
+	m := Bad
+	if enough(r) {
+		m = Good
+	}
+	bars = append(bars, bar{count: r.Eligible, label: "available", text: whereAvailable(r), mark: m})
+	labels := make([]string, len(bars))
+	for i := range bars {
+		labels[i] = bars[i].label
+	}
+	label := Widest(labelWidth, labels...)
+	left := p.Table - briefLabel - label - 3*ColumnGap
+	long := min(max(p.Table/8, shortBar), longBar)
+	for i := range bars {
+		b := &bars[i]
+		drawn := drawnBar(b.count, first.count, long)
+		// A word that is too long for the column starts further left, if the bar lets it.
+		word := Widest(p.Table, strings.Fields(b.text)...) + len(" …")
+		width, lines := max(min(long, left-word), Widest(long, drawn), 1), 1
+		if second < spare && Widest(p.Table, b.text) > left-width {
+			lines = 2
+			second++
+		}
+		p.TableRow(0,
+			Cell{Text: strconv.Itoa(b.count), Width: briefLabel, Right: true, Mark: b.mark},
+			Cell{Text: b.label, Width: label},
+			Cell{Text: drawn, Width: width, Mark: b.mark},
+			Cell{Text: b.text, Lines: lines})
+	}
+	return second
+}
+
+// neededBy says what a request needs.
+func neededBy(r *api.RequestExplanation) string {
+	who := "request " + r.Name
+	if r.ExtendedResource != "" {
+		who = "extended resource " + r.ExtendedResource
+		if r.Container != "" {
+			who += " of container " + r.Container
+		}
+	}
+	if r.Needs == 0 {
+		return who + " needs all that match"
+	}
+	return fmt.Sprintf("%s needs %d", who, r.Needs)
+}
+
+// rejectionBars returns a bar for each check, those that reject few devices as one if there
+// are too many.
+func rejectionBars(p *Page, rows []api.Rejection, most int) []bar {
+	least := 0
+	if len(rows) > most {
+		counts := make([]int, 0, len(rows))
+		for i := range rows {
+			counts = append(counts, rows[i].Count)
+		}
+		slices.Sort(counts)
+		least = counts[len(rows)-max(most-1, 0)-1] + 1
+	}
+	var bars []bar
+	others := bar{label: "other checks", mark: Bad}
+	var names []string
+	for i := range rows {
+		r := &rows[i]
+		if r.Count < least {
+			others.count += r.Count
+			names = append(names, fmt.Sprintf("%s %d", r.Label, r.Count))
+			continue
+		}
+		text := r.Message
+		if h := r.Holders; h != nil {
+			text = holdersText(h)
+		}
+		if place := placeText(p, r); place != "" {
+			text = strings.TrimSpace(text + " (" + place + ")")
+		}
+		bars = append(bars, bar{r.Count, r.Label, text, Bad})
+	}
+	if others.count > 0 {
+		others.text = strings.Join(names, ", ")
+		bars = append(bars, others)
+	}
+	return bars
+}
+
+// holdersText says by whom devices are used: "research 10, serving 8".
+func holdersText(h *api.Holders) string {
+	if h.Claim != "" {
+		return "to claim " + h.Claim
+	}
+	var texts []string
+	for _, n := range h.Namespaces {
+		texts = append(texts, fmt.Sprintf("%s %d", n.Namespace, n.Devices))
+	}
+	return strings.Join(texts, ", ")
+}
+
+// whereAvailable says on which nodes devices are available.
+func whereAvailable(r *api.RequestExplanation) string {
+	switch {
+	case r.Eligible == 0:
+		return ""
+	case r.EligibleNodes == 0:
+		return "but no node can reach them"
+	case r.EligibleNodes == 1:
+		return "on " + r.BestNode
+	default:
+		return fmt.Sprintf("on %d nodes, at most %d on one (%s)", r.EligibleNodes, r.MostOnOneNode, r.BestNode)
+	}
+}
+
+// drawnBar draws a part of a whole in eighths of a cell. Every part above zero is visible.
+func drawnBar(part, whole, width int) string {
+	if part <= 0 || whole <= 0 {
+		return ""
+	}
+	eighths := max(part*width*8/whole, 1)
+	text := strings.Repeat("█", eighths/8)
+	if rest := eighths % 8; rest > 0 {
+		text += string([]rune("▏▎▍▌▋▊▉")[rest-1])
+	}
+	return text
+}
