@@ -8,7 +8,6 @@ import (
 	"cmp"
 	"fmt"
 	"io"
-	"slices"
 
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
@@ -134,7 +133,7 @@ func (l *labels) once(label string) string {
 func writeBriefHead(p *Page, e *api.Explanation) {
 	said, m := verdict(e)
 	said += decider(e)
-	if pod := ownPod(e); pod != nil && !e.Finished {
+	if pod := ownPod(e); pod != nil && !e.Finished && (pod.Node != "" || pod.AgeSeconds > 0) {
 		said += "; " + podPlace(pod)
 	}
 	p.Text(0, m, sign(m)+" "+said)
@@ -253,9 +252,6 @@ func writeMore(p *Page, e *api.Explanation, facts int, notes []block) {
 	}
 	if facts > 0 {
 		more = append(more, english.Count(facts, "more fact"))
-	}
-	if slices.ContainsFunc(e.Remedies, func(r api.Remedy) bool { return r.Diff != "" }) {
-		more = append(more, "the diff")
 	}
 	if len(e.Nodes) > 0 {
 		more = append(more, "nodes")

@@ -18,7 +18,9 @@ import (
 // fix is a remedy, or a next step.
 type fix struct {
 	actor, text, node string
-	commands          []string
+	// commands are for the shell; diff is a change of files instead.
+	commands []string
+	diff     string
 	// remedy is nil for a next step.
 	remedy *api.Remedy
 }
@@ -51,7 +53,7 @@ func fixesOf(e *api.Explanation) []fix {
 	var fixes []fix
 	for i := range e.Remedies {
 		r := &e.Remedies[i]
-		f := fix{actor: Actor(r.Actor), text: r.Change, node: r.Node, commands: r.Commands, remedy: r}
+		f := fix{actor: Actor(r.Actor), text: r.Change, node: r.Node, commands: r.Commands, diff: r.Diff, remedy: r}
 		switch {
 		case e.NodeCount == 1:
 			f.node = ""
@@ -112,7 +114,7 @@ func fixBlocks(p *Page, fixes []fix, lines int) []block {
 		}
 		b := p.block(func(p *Page) { p.TableRow(0, cells...) })
 		if p.Opts.Commands {
-			b.text = append(b.text, p.block(func(p *Page) { p.Verbatim(margin, strings.Join(f.commands, "\n")) }).text...)
+			b.text = append(b.text, p.block(func(p *Page) { p.Verbatim(margin, cmp.Or(f.diff, strings.Join(f.commands, "\n"))) }).text...)
 		}
 		blocks = append(blocks, b)
 	}
@@ -122,7 +124,11 @@ func fixBlocks(p *Page, fixes []fix, lines int) []block {
 // writeFixNote says how to get the commands, and what is left out.
 func writeFixNote(p *Page, shown []fix, left int) {
 	var said []string
-	if !p.Opts.Commands && slices.ContainsFunc(shown, func(f fix) bool { return len(f.commands) > 0 }) {
+	switch {
+	case p.Opts.Commands:
+	case slices.ContainsFunc(shown, func(f fix) bool { return f.diff != "" }):
+		said = append(said, "--commands prints the change of the file")
+	case slices.ContainsFunc(shown, func(f fix) bool { return len(f.commands) > 0 }):
 		said = append(said, "--commands prints the commands")
 	}
 	if left > 0 {
