@@ -191,7 +191,7 @@ func factBlocks(p *Page, e *api.Explanation) []block {
 		claim := &e.Claims[i]
 		if claim.Allocation != nil {
 			allocated = append(allocated, devicesByRequest(len(e.Claims) > 1, cmp.Or(claim.PodClaim, claim.Name), claim.Allocation.Devices)...)
-			users = append(users, usersText(p, e, claim.Allocation.ReservedFor))
+			users = append(users, usersText(p, e, english.Texts(claim.Allocation.ReservedFor, api.ObjectRef.Argument)))
 		}
 	}
 	facts = append(facts, deviceBlocks(p, "Devices", allocated)...)

@@ -20,8 +20,8 @@ const (
 	leastFunnel = 4
 )
 
-// bar is a line of a funnel.
-type bar struct {
+// funnelRow is a line of a funnel.
+type funnelRow struct {
 	count       int
 	label, text string
 	mark        Mark
@@ -86,7 +86,7 @@ func writeBriefFunnel(p *Page, r *api.RequestExplanation, most, spare int) (seco
 	if enough(r) {
 		m = Good
 	}
-	bars = append(bars, bar{count: r.Eligible, label: "available", text: whereAvailable(r), mark: m})
+	bars = append(bars, funnelRow{count: r.Eligible, label: "available", text: whereAvailable(r), mark: m})
 	labels := make([]string, len(bars))
 	for i := range bars {
 		labels[i] = bars[i].label
@@ -130,7 +130,7 @@ func neededBy(r *api.RequestExplanation) string {
 
 // rejectionBars returns a bar for each check, those that reject few devices as one if there
 // are too many.
-func rejectionBars(p *Page, rows []api.Rejection, most int) []bar {
+func rejectionBars(p *Page, rows []api.Rejection, most int) []funnelRow {
 	least := 0
 	if len(rows) > most {
 		counts := make([]int, 0, len(rows))
@@ -140,8 +140,8 @@ func rejectionBars(p *Page, rows []api.Rejection, most int) []bar {
 		slices.Sort(counts)
 		least = counts[len(rows)-max(most-1, 0)-1] + 1
 	}
-	var bars []bar
-	others := bar{label: "other checks", mark: Bad}
+	var bars []funnelRow
+	others := funnelRow{label: "other checks", mark: Bad}
 	var names []string
 	for i := range rows {
 		r := &rows[i]
@@ -157,7 +157,7 @@ func rejectionBars(p *Page, rows []api.Rejection, most int) []bar {
 		if place := placeText(p, r); place != "" {
 			text = strings.TrimSpace(text + " (" + place + ")")
 		}
-		bars = append(bars, bar{r.Count, r.Label, text, Bad})
+		bars = append(bars, funnelRow{r.Count, r.Label, text, Bad})
 	}
 	if others.count > 0 {
 		others.text = strings.Join(names, ", ")
@@ -168,8 +168,8 @@ func rejectionBars(p *Page, rows []api.Rejection, most int) []bar {
 
 // holdersText says by whom devices are used: "research 10, serving 8".
 func holdersText(h *api.Holders) string {
-	if h.Claim != "" {
-		return "to claim " + h.Claim
+	if h.Claim.Kind != "" {
+		return "to claim " + h.Claim.QualifiedName()
 	}
 	var texts []string
 	for _, n := range h.Namespaces {
