@@ -36,7 +36,7 @@ func (f *finder) fromAnswers() {
 		case waitsForClaims(s.answer):
 			f.fromFull(s)
 		case len(s.causes) == 0:
-			c := f.own(s, explain.Word(s.answer), f.at(s), s.answer.Summary, s.step())
+			c := f.own(s, explain.Word(s.answer), f.at(s), cmp.Or(s.answer.Headline, s.answer.Summary), s.step())
 			if s.answer.Verdict == api.Undetermined || s.answer.Verdict == api.Fits {
 				c.Severity = api.SeverityWarning
 			}

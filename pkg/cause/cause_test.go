@@ -81,7 +81,7 @@ func TestFind(t *testing.T) {
 		},
 		"more than any node has": {
 			objects: slices.Concat(two, waits("a", tc.GPUs("gpu", 2))),
-			want:    []string{"Error CountUnsatisfiable: Request gpu needs 2 devices. Node n1 and 1 more node have 1 available.; 1 pods; User request 1 device instead of 2 in request gpu; then it fits on n1"},
+			want:    []string{"Error CountUnsatisfiable: Node n1 and 1 more node have 1 available; request gpu needs 2 devices.; 1 pods; User request 1 device instead of 2 in request gpu; then it fits on n1"},
 		},
 		"a rule": {
 			objects: slices.Concat([]any{tc.Nodes("n1"), tc.Pool("n1", tc.Devices(1)...), tc.TaintRule("bad", "gpu.example.com", "n1", "gpu-0")}, waits("a", tc.GPUs("gpu", 1))),

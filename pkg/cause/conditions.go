@@ -162,6 +162,8 @@ func (f *finder) fromRemedy(s *stuck, r *api.Remedy) {
 		c, _ = f.cause(key{string(api.AdminAccessDenied), e.Object.Name})
 		f.blame(c, e.Object)
 		c.Message = fmt.Sprintf("namespace %s does not allow admin access", e.Object.Name)
+	default:
+		// It is a change of what pods ask, or something to wait for.
 	}
 	if c == nil {
 		return
@@ -169,8 +171,9 @@ func (f *finder) fromRemedy(s *stuck, r *api.Remedy) {
 	for i := range r.Edits {
 		c.edit(&r.Edits[i])
 	}
-	if c.NextStep == nil {
-		c.NextStep = &api.NextStep{Actor: r.Actor, Text: r.Change}
+	if c.NextStep == nil || kind == whatif.EditClassSelector {
+		// Doctor does not propose another selector.
+		c.NextStep = &api.NextStep{Actor: r.Actor, Text: r.Change, Commands: r.Commands}
 	}
 	c.Severity = api.SeverityError
 	c.suffer(s)
@@ -229,7 +232,7 @@ func (f *finder) taintedDevice(e *api.Edit) api.ObjectRef {
 	return api.ObjectRef{}
 }
 
-// describeNodes says what is wrong with the nodes of a cause, and how to mend it.
+// describeNodes writes the message and the next step of a cause about nodes.
 func (f *finder) describeNodes(c *cause) {
 	if c.Message != "" {
 		return

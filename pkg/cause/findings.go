@@ -34,7 +34,7 @@ func (f *finder) fromFindings() {
 	}
 }
 
-// isSymptom reports whether a finding is about claims and templates alone.
+// isSymptom reports whether all objects of a finding are claims, templates and pods.
 func (f *finder) isSymptom(finding *api.Finding) bool {
 	return !slices.ContainsFunc(finding.Objects, func(o api.ObjectRef) bool {
 		return o.Kind != api.KindClaim && o.Kind != api.KindTemplate && f.byRef[o] == nil

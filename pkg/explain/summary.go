@@ -39,8 +39,8 @@ type reason struct {
 	detail detail
 	// node describes another problem of the node, after a comma.
 	node string
-	// brief begins with what there is, and needs says how much is needed; both are empty
-	// where what is short enough.
+	// brief begins with the number of available devices, and needs has the number of required
+	// devices; both are empty if what is short enough.
 	brief, needs string
 }
 
@@ -96,7 +96,7 @@ func (r reason) text(silent []hints.SilentDriver) string {
 	return said + r.node
 }
 
-// briefly returns the reason with what there is in front of what is needed.
+// briefly returns the reason with the available devices in front of the required ones.
 func (r reason) briefly() reason {
 	short := reason{what: r.brief + r.node, detail: r.detail}
 	short.node = english.PrecededBy("; ", r.needs)

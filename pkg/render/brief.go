@@ -24,15 +24,15 @@ const (
 	// reasonLines and noteLines limit the lines of single texts.
 	reasonLines = 5
 	noteLines   = 3
-	// leastBelow is how many lines the remedies leave to all else, notesReserve how many lines
-	// the notes leave to what was looked at.
+	// leastBelow is the number of lines that remedies leave to everything else, notesReserve the
+	// number of lines that notes leave to facts and funnels.
 	leastBelow   = 7
 	notesReserve = 6
 )
 
-// Brief draws the answer to "why" for a small screen: the verdict, the decisive fact, the
-// effect of waiting, what can be done, and what was looked at, as far as there is room. It
-// counts what it leaves out. The only errors are those of w.
+// Brief draws an explanation for a small screen: the verdict, the decisive fact, the effect of
+// waiting, the remedies, and facts and funnels as far as there is room. It counts what it leaves
+// out. The only errors are those of w.
 func Brief(w io.Writer, e *api.Explanation, opts Options) error {
 	if opts.Wide || e.Node != nil || e.Device != nil {
 		return Explanation(w, e, opts)
@@ -74,7 +74,7 @@ type block struct {
 	text []byte
 	// lines counts the lines, without commands.
 	lines int
-	// kind is what a note is called where it is counted.
+	// kind is the noun for a note in a count.
 	kind string
 }
 
@@ -203,7 +203,7 @@ func outlookText(o *api.Outlook, nodes int) string {
 	return said + english.PrecededBy("; fits on ", more)
 }
 
-// noteBlocks returns what is true besides and what was not verified, a block each.
+// noteBlocks returns a block for each hint and for the assumptions.
 func noteBlocks(p *Page, e *api.Explanation, fixes []fix) []block {
 	var notes []block
 	labels := labels{}
@@ -236,7 +236,7 @@ func noteBlocks(p *Page, e *api.Explanation, fixes []fix) []block {
 	return notes
 }
 
-// writeMore says where the rest is, and counts what is left out.
+// writeMore writes the flags that show the rest, and the number of facts and notes left out.
 func writeMore(p *Page, e *api.Explanation, facts int, notes []block) {
 	var more []string
 	for _, kind := range []string{"hint", "assumption", "note"} {

@@ -121,7 +121,7 @@ func fixBlocks(p *Page, fixes []fix, lines int) []block {
 	return blocks
 }
 
-// writeFixNote says how to get the commands, and what is left out.
+// writeFixNote writes how to get the commands, and how many fixes are left out.
 func writeFixNote(p *Page, shown []fix, left int) {
 	var said []string
 	switch {
@@ -139,7 +139,7 @@ func writeFixNote(p *Page, shown []fix, left int) {
 	}
 }
 
-// factBlocks returns what was looked at besides the funnels, a block each.
+// factBlocks returns a block for each kind of facts besides the funnels.
 func factBlocks(p *Page, e *api.Explanation) []block {
 	var facts []block
 	labels := labels{}
@@ -259,7 +259,7 @@ func deviceBlocks(p *Page, label string, list []requestDevices) []block {
 	return blocks
 }
 
-// whyHereTexts says why a pod has its node and its devices, without what was not evaluated.
+// whyHereTexts lists the reasons for the node and the devices of a pod, without checks that were not evaluated.
 func whyHereTexts(h *api.WhyHere) []string {
 	if h == nil || len(h.Nodes) == 0 {
 		return nil

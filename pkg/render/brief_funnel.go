@@ -93,13 +93,17 @@ func writeBriefFunnel(p *Page, r *api.RequestExplanation, most, spare int) (seco
 	}
 	label := Widest(labelWidth, labels...)
 	left := p.Table - briefLabel - label - 3*ColumnGap
+	longest := func(b *funnelRow) int { return Widest(p.Table, strings.Fields(b.text)...) + len(" …") }
 	long := min(max(p.Table/8, shortBar), longBar)
+	for i := range bars {
+		// The bars leave room for the longest word.
+		long = max(min(long, left-longest(&bars[i])), shortBar/2)
+	}
 	for i := range bars {
 		b := &bars[i]
 		drawn := drawnBar(b.count, first.count, long)
-		// A word that is too long for the column starts further left, if the bar lets it.
-		word := Widest(p.Table, strings.Fields(b.text)...) + len(" …")
-		width, lines := max(min(long, left-word), Widest(long, drawn), 1), 1
+		// A word that is still too long starts further left, if the bar lets it.
+		width, lines := max(min(long, left-longest(b)), Widest(long, drawn), 1), 1
 		if second < spare && Widest(p.Table, b.text) > left-width {
 			lines = 2
 			second++

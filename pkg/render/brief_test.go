@@ -71,8 +71,8 @@ func TestBriefCounts(t *testing.T) {
 	}
 }
 
-// TestBriefFixes prefers what somebody can do to what is waited for, and has the commands
-// and all remedies on request.
+// TestBriefFixes checks that remedies that somebody can make come before waiting, and that
+// commands and all remedies are there on request.
 func TestBriefFixes(t *testing.T) {
 	e := &api.Explanation{Target: api.Ref("Pod", "ml", "train-0"), Verdict: api.DoesNotFit, Summary: "Too few.", NodeCount: 2, MoreRemedies: 2}
 	for _, change := range []string{"wait until a ends", "wait until b ends", "wait until c ends"} {

@@ -70,7 +70,7 @@ func deviceText(d *api.AllocatedDevice) string {
 	return said
 }
 
-// deviceNotes says what is special about an allocated device.
+// deviceNotes lists the peculiarities of an allocated device.
 func deviceNotes(d *api.AllocatedDevice) string {
 	said := ""
 	for _, name := range slices.Sorted(maps.Keys(d.ConsumedCapacity)) {

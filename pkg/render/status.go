@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/charmbracelet/x/ansi"
 	"k8s.io/apimachinery/pkg/util/duration"
 
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
@@ -27,9 +28,9 @@ const (
 	barWidth = 16
 )
 
-// Status draws the condition of a cluster on one screen: the capacity of classes, the causes with
-// the worst first, and what is about to happen. With Wide, all of it is shown, and with Commands
-// the commands of next steps.
+// Status draws a status on one screen: the capacity of classes, the causes with the worst first,
+// and the events that are due. With Wide, all of it is shown, and with Commands the commands of
+// next steps.
 func Status(w io.Writer, s *api.Status, opts Options) error {
 	p := NewPage(opts)
 	p.Text(0, Strong, statusTotal(s))
@@ -136,24 +137,15 @@ func writeCapacity(p *Page, capacity []api.ClassCapacity) {
 		d := &c.Devices
 		used := d.Allocated + d.Shared
 		text := fmt.Sprintf("%d of %d, %d placeable", used, d.Total, d.Placeable)
+		bar := drawnBar(used, d.Total, barWidth)
 		if c.Waiting > 0 {
 			text += fmt.Sprintf(", %d %s", c.Waiting, english.Plural(c.Waiting, "waits", "wait"))
 		}
-		p.Row(2, Cell{Text: cmp.Or(c.Class, c.Driver), Width: name}, Cell{Text: bar(share(c), barWidth), Width: barWidth, Mark: Faint}, Cell{Text: text})
+		p.Row(2, Cell{Text: cmp.Or(c.Class, c.Driver), Width: name}, Cell{Text: bar + strings.Repeat("·", barWidth-ansi.StringWidth(bar)), Width: barWidth, Mark: Faint}, Cell{Text: text})
 	}
 	if n := len(list) - len(shown); n > 0 {
 		p.Text(2, Faint, fmt.Sprintf("%d more: kubectl dra classes", n))
 	}
-}
-
-// bar draws a share from 0 to 1 in a width.
-func bar(share float64, width int) string {
-	eighths := min(max(int(share*float64(width*8)+0.5), 0), width*8)
-	text := strings.Repeat("█", eighths/8)
-	if rest := eighths % 8; rest > 0 {
-		text += string([]rune(" ▏▎▍▌▋▊▉")[rest])
-	}
-	return text + strings.Repeat("·", width-len([]rune(text)))
 }
 
 // writeCauses draws causes, the worst first, each with who suffers from it and the next step. On a

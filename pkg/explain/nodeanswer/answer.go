@@ -51,7 +51,7 @@ type deviceShortage struct {
 // Has returns the message after a sentence that says how many devices are needed.
 func (a Answer) Has() string { return cmp.Or(a.has, a.Message) }
 
-// Brief returns the message with the shortest names, or else what is said of it.
+// Brief returns the message with the shortest names, or said if the message has no shorter names.
 func (a Answer) Brief(said string) string { return cmp.Or(a.brief, said) }
 
 // SameRequest reports whether two answers have the same request.
