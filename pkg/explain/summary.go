@@ -39,8 +39,8 @@ type reason struct {
 	detail detail
 	// node describes another problem of the node, after a comma.
 	node string
-	// brief begins with the number of available devices, and needs has the number of required
-	// devices; both are empty if what is short enough.
+	// brief begins with the number of available devices, needs has the number of required
+	// devices. Both are empty if the reason is short enough.
 	brief, needs string
 }
 

@@ -36,8 +36,8 @@ type Explanation struct {
 	Code Code `json:"code,omitempty"`
 	// Summary is one sentence: the dominant reason.
 	Summary string `json:"summary"`
-	// Headline is the decisive fact of Summary, beginning with what there is instead of what
-	// is needed. It is left out where Summary is as short.
+	// Headline is the decisive fact of Summary: the available devices, and then the required
+	// ones. It is left out where Summary is as short.
 	Headline string `json:"headline,omitempty"`
 	// Stage is the current stage of the target's life; empty for a claim that no pod uses.
 	Stage Stage `json:"stage,omitempty"`

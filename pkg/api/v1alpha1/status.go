@@ -7,8 +7,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// Status describes the condition of a cluster by its causes: what is behind the pods that do
-// not run, and behind the findings of "doctor".
+// Status describes the condition of a cluster by its causes. They are behind pods that do not run
+// and behind findings of "doctor".
 //
 // +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
 type Status struct {
@@ -45,7 +45,7 @@ type StatusPods struct {
 	LongestSeconds int64 `json:"longestSeconds,omitempty"`
 }
 
-// Cause is what keeps pods from running, or what is wrong with the cluster before a pod
+// Cause describes a fault that keeps pods from running, or that doctor has found before a pod
 // suffers from it.
 type Cause struct {
 	// ID identifies the cause in all snapshots of a cluster: it is made of the code and the
@@ -55,7 +55,7 @@ type Cause struct {
 	Code string `json:"code"`
 	// Severity is Error if pods do not run because of it.
 	Severity Severity `json:"severity"`
-	// Message says in one sentence what is wrong.
+	// Message describes the fault in one sentence.
 	Message string `json:"message"`
 	// Objects are the objects at fault, at most ten; ObjectCount counts all.
 	Objects     []ObjectRef `json:"objects,omitempty"`
