@@ -36,7 +36,7 @@ func (f *finder) fromAnswers() {
 		case waitsForClaims(s.answer):
 			f.fromFull(s)
 		case len(s.causes) == 0:
-			c := f.own(s, explain.Word(s.answer), f.at(s), cmp.Or(s.answer.Headline, s.answer.Summary), s.step())
+			c := f.own(s, s.code(), f.at(s), cmp.Or(s.answer.Headline, s.answer.Summary), s.step())
 			if s.answer.Verdict == api.Undetermined || s.answer.Verdict == api.Fits {
 				c.Severity = api.SeverityWarning
 			}
@@ -112,6 +112,26 @@ func (f *finder) at(s *stuck) api.ObjectRef {
 		}
 	}
 	return s.owner()
+}
+
+// Codes of causes of pods that fit and do not start.
+const (
+	// SchedulingGated means that pods have scheduling gates.
+	SchedulingGated = "SchedulingGated"
+	// OtherScheduler means that another scheduler than kube-scheduler decides about pods.
+	OtherScheduler = "OtherScheduler"
+)
+
+// code returns the code of the cause that a pod is by itself.
+func (s *stuck) code() string {
+	switch {
+	case s.answer.Verdict != api.Fits:
+		return explain.Word(s.answer)
+	case len(s.answer.SchedulingGates) > 0:
+		return SchedulingGated
+	default:
+		return OtherScheduler
+	}
 }
 
 // waitsForClaims reports whether a pod fits when claims are released.

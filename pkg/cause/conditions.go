@@ -120,9 +120,19 @@ func (f *finder) fromCordons() {
 func (f *finder) adopt(c *cause, t *api.Taint) {
 	for i := range f.exam.Diagnosis.Findings {
 		finding := &f.exam.Diagnosis.Findings[i]
-		if finding.Code != "DRA1504" && finding.Code != "DRA1506" || !slices.ContainsFunc(finding.Evidence, func(e api.Evidence) bool {
+		about := slices.ContainsFunc(finding.Evidence, func(e api.Evidence) bool {
 			return e.Found == inventory.TaintText(t) && (slices.Contains(c.Objects, e.Object) || e.Object == api.Ref("Driver", "", t.Driver))
-		}) {
+		})
+		switch finding.Code {
+		case "DRA1507":
+			if about = slices.Contains(finding.Objects, api.Ref("DeviceTaintRule", "", t.Rule)); about {
+				c.Severity, c.Message = finding.Severity, finding.Message
+			}
+		case "DRA1504", "DRA1506":
+		default:
+			about = false
+		}
+		if !about {
 			continue
 		}
 		c.Findings = append(c.Findings, finding.Code)

@@ -57,8 +57,9 @@ func find(ctx context.Context, c *cluster.Cluster, namespace string) (*finder, e
 	f.list()
 	f.fromFindings()
 	f.fromConditions()
-	f.fromSymptoms()
+	f.fromSymptoms(true)
 	f.fromAnswers()
+	f.fromSymptoms(false)
 	return f, nil
 }
 
@@ -73,7 +74,7 @@ func (f *finder) count() api.StatusPods {
 		case s.answer != nil:
 			pods.Waiting++
 			pods.LongestSeconds = max(pods.LongestSeconds, s.age)
-			if s.starts() {
+			if s.starts() && len(s.causes) == 0 {
 				pods.Starting++
 			}
 		}

@@ -12,10 +12,13 @@ import (
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 )
 
+// selectsNothing is the check for classes that select no device.
+const selectsNothing = "DRA1301"
+
 // aboutPods returns the checks whose findings repeat the answer about a pod or a taint: these
 // are causes by themselves.
 func aboutPods() []string {
-	return []string{"DRA1504", "DRA1506", "DRA1601", "DRA1602", "DRA1603", "DRA1605", "DRA1606", "DRA1608"}
+	return []string{"DRA1504", "DRA1506", "DRA1507", "DRA1601", "DRA1602", "DRA1603", "DRA1605", "DRA1608"}
 }
 
 // fromFindings makes causes of doctor's findings. Findings about claims and templates of pods
@@ -34,9 +37,10 @@ func (f *finder) fromFindings() {
 	}
 }
 
-// isSymptom reports whether all objects of a finding are claims, templates and pods.
+// isSymptom reports whether a finding follows from something else, if its pods have another cause:
+// all its objects are claims, templates and pods, or a class selects nothing.
 func (f *finder) isSymptom(finding *api.Finding) bool {
-	return !slices.ContainsFunc(finding.Objects, func(o api.ObjectRef) bool {
+	return finding.Code == selectsNothing || len(finding.Objects) > 0 && !slices.ContainsFunc(finding.Objects, func(o api.ObjectRef) bool {
 		return o.Kind != api.KindClaim && o.Kind != api.KindTemplate && f.byRef[o] == nil
 	})
 }
@@ -63,17 +67,29 @@ func (f *finder) fromFinding(finding *api.Finding) {
 	if finding.Severity == api.SeverityError {
 		affected = append(affected, f.users(at)...)
 	}
+	if pointing := f.pointing(finding); len(pointing) > 0 {
+		c.Severity, affected = api.SeverityError, append(affected, pointing...)
+	}
 	for _, s := range affected {
 		c.suffer(s)
 	}
 }
 
-// fromSymptoms adds findings about claims and templates to the causes of their pods. Where there
-// are none, the finding is a cause.
-func (f *finder) fromSymptoms() {
+// fromSymptoms adds findings about classes that select nothing, or findings about claims and
+// templates, to the causes of their pods. Where there are none, the finding is a cause.
+func (f *finder) fromSymptoms(classes bool) {
 	for _, finding := range f.symptoms {
 		known := false
-		for _, s := range f.users(finding.Objects) {
+		if (finding.Code == selectsNothing) != classes {
+			continue
+		}
+		affected := f.users(finding.Objects)
+		for _, o := range finding.Objects {
+			if s := f.byRef[o]; s != nil {
+				affected = append(affected, s)
+			}
+		}
+		for _, s := range affected {
 			for _, c := range s.causes {
 				known = true
 				if !slices.Contains(c.Findings, finding.Code) {
@@ -81,9 +97,14 @@ func (f *finder) fromSymptoms() {
 				}
 			}
 		}
-		if !known {
-			f.fromFinding(finding)
+		if known {
+			continue
 		}
+		if c := f.byObject[finding.Objects[0]]; c != nil && !classes {
+			c.Findings = append(c.Findings, finding.Code)
+			continue
+		}
+		f.fromFinding(finding)
 	}
 }
 
@@ -117,6 +138,35 @@ func (f *finder) groupOf(at []api.ObjectRef) string {
 		}
 	}
 	return first.String()
+}
+
+// pointing returns the pods that wait and whose answers name an object of a finding as the reason,
+// or as what may be behind it if a node has no devices for them at all.
+func (f *finder) pointing(finding *api.Finding) []*stuck {
+	isNamed := func(e api.Evidence) bool {
+		return slices.Contains(finding.Objects, e.Object) || e.Object.Kind == "Pool" && slices.ContainsFunc(finding.Evidence, func(other api.Evidence) bool { return other.Object == e.Object })
+	}
+	var list []*stuck
+	for _, s := range f.stuck {
+		if s.full == nil || s.answer.Verdict == api.Fits {
+			continue
+		}
+		points := false
+		for i := range s.full.Claims {
+			for j := range s.full.Claims[i].Requests {
+				points = points || slices.ContainsFunc(s.full.Claims[i].Requests[j].Rejected, func(r api.Rejection) bool {
+					return r.Code == s.answer.Code && slices.ContainsFunc(r.Evidence, isNamed)
+				})
+			}
+		}
+		if s.answer.Code == api.NodeNotReachable {
+			points = points || slices.ContainsFunc(s.full.Hints, func(h api.Hint) bool { return slices.ContainsFunc(h.Evidence, isNamed) })
+		}
+		if points {
+			list = append(list, s)
+		}
+	}
+	return list
 }
 
 // users returns the pods that do not run and use an object: a claim or a template, a class that
