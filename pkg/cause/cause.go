@@ -196,6 +196,10 @@ func (f *finder) number(c *cause) bool {
 		c.Affected = append(c.Affected, *group)
 	}
 	c.Workloads, c.Namespaces = len(order), len(namespaces)
+	if len(order) == 0 && len(c.stuck) > 0 {
+		// Only pods of other namespaces suffer from it.
+		c.Severity = api.SeverityWarning
+	}
 	for _, o := range c.Objects {
 		if o.Kind == api.KindNode {
 			c.Nodes++

@@ -87,16 +87,16 @@ func statusTotal(s *api.Status) string {
 		parts = append(parts, english.Count(n, "pod")+" "+english.Plural(n, "has", "have")+" devices and "+english.Plural(n, "does", "do")+" not work")
 	}
 	if len(parts) == 0 {
-		parts = append(parts, "No pod waits for devices")
+		parts = append(parts, "no pod waits for devices")
 	}
 	where := ""
 	if s.Namespace != "" {
-		where = " in namespace " + s.Namespace
+		where = "Namespace " + s.Namespace + ": "
 	}
 	if len(s.Causes) == 0 && len(s.NotChecked) == 0 {
 		parts = append(parts, "nothing is wrong")
 	}
-	return strings.Join(parts, "; ") + where + "."
+	return english.Sentence(where + strings.Join(parts, "; "))
 }
 
 func ageOf(seconds int64) string {
@@ -136,7 +136,7 @@ func writeCapacity(p *Page, capacity []api.ClassCapacity) {
 	for _, c := range shown {
 		d := &c.Devices
 		used := d.Allocated + d.Shared
-		text := fmt.Sprintf("%d of %d, %d placeable", used, d.Total, d.Placeable)
+		text := fmt.Sprintf("%d of %d, %d available", used, d.Total, d.Placeable)
 		bar := drawnBar(used, d.Total, barWidth)
 		if c.Waiting > 0 {
 			text += fmt.Sprintf(", %d %s", c.Waiting, english.Plural(c.Waiting, "waits", "wait"))
