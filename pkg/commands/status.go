@@ -38,7 +38,7 @@ func newStatus(streams genericiooptions.IOStreams, config *genericclioptions.Con
 	f := &statusFlags{reading: cli.NewReadingFlags(config), output: cli.NewOutputFlags()}
 	cmd := &cobra.Command{
 		Use:   "status",
-		Short: "Show on one screen what is wrong, whom it concerns and what mends it",
+		Short: "Show on one screen what is wrong and what mends it",
 		Long: `Show the condition of a cluster on one screen: how much of each DeviceClass is
 used, the causes behind the pods that do not run, and what is about to happen.
 

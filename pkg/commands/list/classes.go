@@ -35,9 +35,9 @@ and ≥ mark counts that are only bounds, because you are not permitted to list
 all slices, or the claims of all namespaces.
 
 PLACEABLE counts the claims for one device of the class that the scheduler's
-allocator can place now, each beside the others, for pods without tolerations:
-shared devices and partitions have room for as many as it says. WAITING counts the
-pods that wait for devices of the class.
+allocator can place now, one after another, for pods without tolerations. A
+device that can be shared has room for several. WAITING counts the pods that
+wait for devices of the class.
 
 EXTENDED RESOURCE is the name under which pods can request devices of the class
 in their limits. On a node where a device plugin offers the same name, the

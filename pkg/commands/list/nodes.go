@@ -29,12 +29,12 @@ func NewNodes(streams genericiooptions.IOStreams, config *genericclioptions.Conf
 	cmd := &cobra.Command{
 		Use:     "nodes [NAME ...]",
 		Aliases: []string{"node"},
-		Short:   "List nodes: their devices and drivers, and slices that are missing",
+		Short:   "List nodes: their devices, drivers and missing slices",
 		Long: `List the nodes that have devices, drivers, or pods with claims: the devices for
 the node alone, and how many of them are free. PLACEABLE BY CLASS has, for each
 DeviceClass, how many claims for one device the scheduler's allocator can place
-there now, for pods without tolerations: none on a node that is cordoned, tainted
-or full.
+there now, for pods without tolerations: none on a node that is cordoned,
+tainted or full.
 
 DRIVERS has the version that the devices publish as driverVersion, or else the
 version of the image of the driver's pod. PODS counts the pods with claims.

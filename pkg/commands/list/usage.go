@@ -24,7 +24,7 @@ func NewUsage(streams genericiooptions.IOStreams, config *genericclioptions.Conf
 	flags.groupNames, flags.labelGroups, flags.by = []string{groupNamespace, "owner"}, true, groupNamespace
 	cmd := &cobra.Command{
 		Use:   "usage [NAME ...]",
-		Short: "List who uses devices and who waits: by namespace, workload or label",
+		Short: "List who uses devices, and who waits for them",
 		Long: `List how many devices each namespace uses, the largest use first: its share of
 all devices in use, the pods that wait and for how long the first of them does,
 and the devices that are idle. --by owner has workloads, --by label=KEY the
