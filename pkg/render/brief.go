@@ -21,9 +21,9 @@ const (
 	mostFixes = 3
 	// briefLabel is the width of the column of labels.
 	briefLabel = len("Why here")
-	// reasonLines and noteLines limit the lines of single texts.
-	reasonLines = 5
-	noteLines   = 3
+	// headLines limits the lines above the first remedy, noteLines the lines of a note.
+	headLines = 7
+	noteLines = 3
 	// leastBelow is the number of lines that remedies leave to everything else, notesReserve the
 	// number of lines that notes leave to facts and funnels.
 	leastBelow   = 7
@@ -141,8 +141,9 @@ func writeBriefHead(p *Page, e *api.Explanation) {
 	if e.Verdict == api.Fits || e.Verdict == api.Allocated {
 		label = "Result"
 	}
-	p.labeled(label, cmp.Or(e.Headline, e.Summary), reasonLines)
-	p.labeled("Outlook", briefOutlook(e), 0)
+	outlook := p.block(func(p *Page) { p.labeled("Outlook", briefOutlook(e), 0) })
+	p.labeled(label, cmp.Or(e.Headline, e.Summary), max(headLines-p.lines()-outlook.lines, 1))
+	p.place(outlook)
 }
 
 // sign repeats a mark for terminals without colors.
