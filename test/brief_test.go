@@ -36,7 +36,7 @@ func checkBrief(t *testing.T, e *api.Explanation) {
 			fix = i + 1
 		}
 		before := line[:max(strings.LastIndex(strings.TrimSuffix(line, " …"), " "), 0)]
-		if ansi.StringWidth(line) > 80 && ansi.StringWidth(strings.TrimSpace(before)) > 20 {
+		if ansi.StringWidth(line) > 80 && ansi.StringWidth(strings.TrimSpace(before)) > 40 {
 			t.Errorf("a line is too long: %q", line)
 		}
 	}
