@@ -242,17 +242,24 @@ func devicesByRequest(several bool, claim string, devices []api.AllocatedDevice)
 	return list
 }
 
-// deviceBlocks lists devices, a block for each line.
+// deviceBlocks lists devices, a block for each request. Names that are too long for the column
+// stand below the request.
 func deviceBlocks(p *Page, label string, list []requestDevices) []block {
 	requests := make([]string, len(list))
 	for i := range list {
 		requests[i] = list[i].request
 	}
 	width := Widest(30, requests...)
+	room := p.Width - briefLabel - width - 2*ColumnGap
 	blocks := make([]block, 0, len(list))
 	labels := labels{}
 	for _, d := range list {
 		blocks = append(blocks, p.block(func(p *Page) {
+			if Widest(Unlimited, strings.Fields(d.devices)...) > room {
+				p.Row(0, Cell{Text: labels.once(label), Width: briefLabel, Mark: Strong}, Cell{Text: d.request})
+				p.Row(2, Cell{Text: d.devices, Lines: noteLines})
+				return
+			}
 			p.Row(0, Cell{Text: labels.once(label), Width: briefLabel, Mark: Strong}, Cell{Text: d.request, Width: width}, Cell{Text: d.devices, Lines: noteLines})
 		}))
 	}
