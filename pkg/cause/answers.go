@@ -88,7 +88,7 @@ func (f *finder) at(s *stuck) api.ObjectRef {
 		s = first
 	}
 	if s.answer.Code == api.ClassNotFound {
-		// Whoever creates the class helps all pods that name it.
+		// All pods that name the class have the same cause.
 		for _, class := range f.classesOf(s) {
 			if f.cluster.Snapshot.Class(class) == nil {
 				return api.Ref("DeviceClass", "", class)
@@ -140,7 +140,7 @@ func waitsForClaims(e *api.Explanation) bool {
 	return e.Verdict == api.DoesNotFit && (e.Code == api.PodsCompete || when == api.LowerPrioritiesGone || when == api.ClaimsReleased)
 }
 
-// fromFull adds a pod to the causes of the classes of which it lacks devices.
+// fromFull adds a pod to the cause of each class that has too few available devices for it.
 func (f *finder) fromFull(s *stuck) {
 	type lack struct {
 		class string
@@ -234,7 +234,7 @@ func (f *finder) fromBlocked(s *stuck) {
 			c.NextStep = &api.NextStep{Actor: cmp.Or(b.Actor, api.ActorAdmin), Text: "see all conditions", Commands: []string{whyPod(s.pod)}}
 		}
 	} else {
-		c.alike++
+		c.others++
 	}
 	if b.Proof != nil {
 		c.Evidence = append(c.Evidence, *b.Proof)
@@ -266,7 +266,7 @@ func (f *finder) fromRefused(s *stuck) {
 			c.NextStep = &r.Steps[0]
 		}
 	} else {
-		c.alike++
+		c.others++
 	}
 	f.blame(c, at)
 	c.suffer(s)

@@ -61,8 +61,8 @@ type cause struct {
 	key   key
 	stuck []*stuck
 	edits []api.Edit
-	// alike counts the findings and pods with messages of their own besides the first.
-	alike int
+	// others counts the findings and pods with messages of their own besides the first.
+	others int
 	// fitsOn says where pods fit after the edits, if what they ask is changed.
 	fitsOn string
 	// safe counts the pods that are evicted because of it.
@@ -214,8 +214,8 @@ func (c *cause) shown() api.Cause {
 	out.ObjectCount = len(out.Objects)
 	out.Objects = out.Objects[:min(len(out.Objects), shownMost)]
 	out.Evidence = out.Evidence[:min(len(out.Evidence), shownMost)]
-	if c.alike > 0 {
-		out.Message += fmt.Sprintf(" (and %d more like it)", c.alike)
+	if c.others > 0 {
+		out.Message += fmt.Sprintf(" (and %d more like it)", c.others)
 	}
 	if out.NextStep != nil {
 		out.Actor = out.NextStep.Actor

@@ -60,7 +60,7 @@ func (f *finder) fromFinding(finding *api.Finding) {
 	if made {
 		c.Severity, c.Message, c.NextStep, c.Findings = finding.Severity, finding.Message, finding.Remedy, []string{finding.Code}
 	} else {
-		c.alike++
+		c.others++
 	}
 	c.Evidence = append(c.Evidence, finding.Evidence...)
 	f.blame(c, at...)

@@ -113,7 +113,7 @@ type Mended struct {
 	Message string `json:"message"`
 }
 
-// Upcoming is something that is about to happen.
+// Upcoming is an event that is due without anybody acting.
 type Upcoming struct {
 	// Kind is Eviction or Release.
 	Kind string `json:"kind"`
