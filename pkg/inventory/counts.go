@@ -21,8 +21,8 @@ type tally struct {
 	// tainted have a taint against scheduling, whatever their state; taintedInUse are the
 	// allocated ones among them.
 	tainted, taintedInUse int
-	// placeable are available, and some pod without conditions can use their node.
-	placeable int
+	// available are available, and some pod without conditions can use their node.
+	available int
 	// shareableInUse can be shared, and claims have them, however they do.
 	shareableInUse int
 	// Of the devices that may be in another state, some can be shared, and some
@@ -48,7 +48,7 @@ func tallyOf(eligible *eligibility.Devices, plain *plainNodes, pods podsByClaim,
 			t.unhealthy = append(t.unhealthy, api.UnhealthyDevice{Name: d.ID.Device, Message: message})
 		}
 		if state == api.DeviceStateFree && plain.reach(&d) {
-			t.placeable++
+			t.available++
 		}
 		used := state == api.DeviceStateAllocated || state == api.DeviceStateShared
 		if keepsAway(&d) {
@@ -90,7 +90,7 @@ func count(notRead notRead, t *tally, known known) (api.DeviceCounts, api.CountS
 	c := api.DeviceCounts{
 		Total: t.total, Free: t.by[api.DeviceStateFree], Allocated: t.by[api.DeviceStateAllocated], Shared: t.by[api.DeviceStateShared],
 		Blocked: t.by[api.DeviceStateBlocked], Tainted: t.by[api.DeviceStateTainted], Unusable: t.by[api.DeviceStateUnusable], Unhealthy: len(t.unhealthy),
-		TaintedInUse: t.taintedInUse, Placeable: t.placeable,
+		TaintedInUse: t.taintedInUse, Available: t.available,
 	}
 	from := api.CountsFromClaims
 	if notRead.claims {
@@ -111,9 +111,9 @@ func count(notRead notRead, t *tally, known known) (api.DeviceCounts, api.CountS
 	if hidden && t.tainted > t.taintedInUse || notRead.rules && !known.rules && t.inUse() > t.taintedInUse {
 		setBound(&c, "taintedInUse", api.BoundAtLeast)
 	}
-	c.Placeable = min(c.Placeable, c.Free)
-	if _, c.FreeIsUpperBound = c.Bounds["free"]; c.FreeIsUpperBound && c.Placeable > 0 {
-		setBound(&c, "placeable", api.BoundAtMost)
+	c.Available = min(c.Available, c.Free)
+	if _, c.FreeIsUpperBound = c.Bounds["free"]; c.FreeIsUpperBound && c.Available > 0 {
+		setBound(&c, "available", api.BoundAtMost)
 	}
 	return c, from
 }
@@ -193,7 +193,7 @@ func AddCounts(c *api.DeviceCounts, more api.DeviceCounts) {
 	c.Unhealthy += more.Unhealthy
 	c.Gone += more.Gone
 	c.TaintedInUse += more.TaintedInUse
-	c.Placeable += more.Placeable
+	c.Available += more.Available
 	c.FreeIsUpperBound = c.FreeIsUpperBound || more.FreeIsUpperBound
 }
 
@@ -206,7 +206,7 @@ func (v *Inventory) countDevice(c *api.DeviceCounts, d *cluster.Device) api.Devi
 	case taintedInUse(v.cluster, d, state):
 		c.TaintedInUse++
 	case state == api.DeviceStateFree && v.plain.reach(d):
-		c.Placeable++
+		c.Available++
 	}
 	return state
 }

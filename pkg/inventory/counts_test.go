@@ -172,7 +172,7 @@ func holds(truth, reported api.DeviceCounts) error {
 	for name, n := range map[string][2]int{
 		"total": {truth.Total, reported.Total}, "free": {truth.Free, reported.Free}, "allocated": {truth.Allocated, reported.Allocated},
 		"shared": {truth.Shared, reported.Shared}, "blocked": {truth.Blocked, reported.Blocked}, "tainted": {truth.Tainted, reported.Tainted},
-		"unusable": {truth.Unusable, reported.Unusable}, "taintedInUse": {truth.TaintedInUse, reported.TaintedInUse}, "placeable": {truth.Placeable, reported.Placeable},
+		"unusable": {truth.Unusable, reported.Unusable}, "taintedInUse": {truth.TaintedInUse, reported.TaintedInUse}, "available": {truth.Available, reported.Available},
 	} {
 		ok := n[0] == n[1]
 		switch reported.Bounds[name] {
@@ -203,20 +203,20 @@ func TestHiddenClaims(t *testing.T) {
 		want   api.DeviceCounts
 	}{
 		"nothing is seen": {hidden: all, want: api.DeviceCounts{
-			Total: 8, Free: 6, Tainted: 2, Placeable: 6, FreeIsUpperBound: true,
-			Bounds: map[string]api.Bound{"free": atMost, "placeable": atMost, "tainted": atMost, "taintedInUse": atLeast, "allocated": atLeast, "shared": atLeast, "unhealthy": atLeast},
+			Total: 8, Free: 6, Tainted: 2, Available: 6, FreeIsUpperBound: true,
+			Bounds: map[string]api.Bound{"free": atMost, "available": atMost, "tainted": atMost, "taintedInUse": atLeast, "allocated": atLeast, "shared": atLeast, "unhealthy": atLeast},
 		}},
 		// The cluster counts gpu-9 as allocated, which no slice has any more.
 		"the cluster counts": {hidden: all, status: true, want: api.DeviceCounts{
-			Total: 8, Free: 4, Allocated: 3, Shared: 1, Tainted: 2, Placeable: 4, FreeIsUpperBound: true,
-			Bounds: map[string]api.Bound{"free": atMost, "placeable": atMost, "tainted": atMost, "taintedInUse": atLeast, "unhealthy": atLeast},
+			Total: 8, Free: 4, Allocated: 3, Shared: 1, Tainted: 2, Available: 4, FreeIsUpperBound: true,
+			Bounds: map[string]api.Bound{"free": atMost, "available": atMost, "tainted": atMost, "taintedInUse": atLeast, "unhealthy": atLeast},
 		}},
 		"what matters is seen": {hidden: web, want: api.DeviceCounts{
-			Total: 8, Free: 4, Allocated: 2, Shared: 1, Tainted: 1, Unhealthy: 1, Gone: 1, TaintedInUse: 1, Placeable: 4, FreeIsUpperBound: true,
-			Bounds: map[string]api.Bound{"free": atMost, "placeable": atMost, "tainted": atMost, "taintedInUse": atLeast, "allocated": atLeast, "shared": atLeast, "unhealthy": atLeast},
+			Total: 8, Free: 4, Allocated: 2, Shared: 1, Tainted: 1, Unhealthy: 1, Gone: 1, TaintedInUse: 1, Available: 4, FreeIsUpperBound: true,
+			Bounds: map[string]api.Bound{"free": atMost, "available": atMost, "tainted": atMost, "taintedInUse": atLeast, "allocated": atLeast, "shared": atLeast, "unhealthy": atLeast},
 		}},
 		"the cluster counts no more": {hidden: web, status: true, want: api.DeviceCounts{
-			Total: 8, Free: 4, Allocated: 2, Shared: 1, Tainted: 1, Unhealthy: 1, Gone: 1, TaintedInUse: 1, Placeable: 4,
+			Total: 8, Free: 4, Allocated: 2, Shared: 1, Tainted: 1, Unhealthy: 1, Gone: 1, TaintedInUse: 1, Available: 4,
 			Bounds: map[string]api.Bound{"unhealthy": atLeast},
 		}},
 	} {
@@ -246,7 +246,7 @@ func TestHiddenTaintRules(t *testing.T) {
 	snap.Gaps = append([]snapshot.Gap{{Resource: snapshot.ResourceTaintRules}}, snap.Gaps...)
 	v := takeOf(t, &snap)
 	pool := poolsOf(t, v)["a"]
-	want := map[string]api.Bound{"free": api.BoundAtMost, "placeable": api.BoundAtMost, "tainted": api.BoundAtLeast, "taintedInUse": api.BoundAtLeast}
+	want := map[string]api.Bound{"free": api.BoundAtMost, "available": api.BoundAtMost, "tainted": api.BoundAtLeast, "taintedInUse": api.BoundAtLeast}
 	if diff := cmp.Diff(want, pool.Devices.Bounds); diff != "" || pool.CountsFrom != api.CountsFromClaims {
 		t.Errorf("counts from %s, bounds -want +got:\n%s", pool.CountsFrom, diff)
 	}

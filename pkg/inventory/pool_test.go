@@ -156,7 +156,7 @@ func TestPoolStatesAndCounts(t *testing.T) {
 	}{
 		// gpu-5 is only looked at by an administrator; gpu-9 is in an obsolete
 		// slice; gpu-3 is in use and tainted; that a taint only informs keeps nobody away.
-		"a":          {api.PoolStateUsable, "", api.DeviceCounts{Total: 8, Free: 4, Allocated: 2, Shared: 1, Tainted: 1, Gone: 1, TaintedInUse: 1, Placeable: 4}},
+		"a":          {api.PoolStateUsable, "", api.DeviceCounts{Total: 8, Free: 4, Allocated: 2, Shared: 1, Tainted: 1, Gone: 1, TaintedInUse: 1, Available: 4}},
 		"incomplete": {api.PoolStateIncomplete, "1 of 3 slices", api.DeviceCounts{Total: 2, Allocated: 1, Unusable: 1}},
 		"invalid":    {api.PoolStateInvalid, "gpu-0", api.DeviceCounts{Total: 2, Unusable: 2}},
 		"gone":       {api.PoolStateNodeGone, "node z does not exist", api.DeviceCounts{Total: 1, Unusable: 1}},

@@ -136,7 +136,7 @@ func writeCapacity(p *Page, capacity []api.ClassCapacity) {
 	for _, c := range shown {
 		d := &c.Devices
 		used := d.Allocated + d.Shared
-		text := fmt.Sprintf("%d of %d, %d available", used, d.Total, d.Placeable)
+		text := fmt.Sprintf("%d of %d, %d available", used, d.Total, d.Available)
 		bar := drawnBar(used, d.Total, barWidth)
 		if c.Waiting > 0 {
 			text += fmt.Sprintf(", %d %s", c.Waiting, english.Plural(c.Waiting, "waits", "wait"))

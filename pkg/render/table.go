@@ -148,8 +148,8 @@ func withGone[T any](items []*T, columns []Column[T], at int, gone func(*T) int)
 func Pools(items []*api.Pool) *metav1.Table {
 	columns := PoolColumns()
 	reason := len(columns) - 1
-	columns = slices.Insert(columns, reason, bounds("Placeable",
-		func(p *api.Pool) int { return p.Devices.Placeable }, func(p *api.Pool) api.Bound { return atMost(p.Devices.FreeIsUpperBound) }))
+	columns = slices.Insert(columns, reason, bounds("Available",
+		func(p *api.Pool) int { return p.Devices.Available }, func(p *api.Pool) api.Bound { return atMost(p.Devices.FreeIsUpperBound) }))
 	return newTable(items, withGone(items, columns, reason, func(p *api.Pool) int { return p.Devices.Gone }))
 }
 

@@ -221,10 +221,10 @@ type DeviceCounts struct {
 	// TaintedInUse counts the devices in Allocated and Shared that have a taint of effect
 	// NoSchedule or NoExecute: no other pod gets them next.
 	TaintedInUse int `json:"taintedInUse,omitempty"`
-	// Placeable counts the devices in Free that a pod without tolerations and other
+	// Available counts the devices in Free that a pod without tolerations and other
 	// conditions could get: some node that can use them is not cordoned, has no taint and
 	// room for a pod.
-	Placeable int `json:"placeable,omitempty"`
+	Available int `json:"available,omitempty"`
 	// FreeIsUpperBound is true if fewer may be free, because not everything that takes
 	// devices could be read. Bounds has all uncertain counts, by their name here: "free",
 	// "allocated".

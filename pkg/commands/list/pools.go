@@ -35,7 +35,7 @@ claim), Shared (claims have shares of it), Blocked (its counters are used up by
 other partitions), Tainted (and not allocated), Unusable (the allocator ignores
 it). Unhealthy counts devices in any of these states. Only whole devices are
 Free: a Shared one may have capacity for more claims, and partitions that
-overlap use the same counters; -o wide shows what is available. PLACEABLE counts
+overlap use the same counters; -o wide shows what is available. AVAILABLE counts
 the free devices that a pod without tolerations and other conditions could get
 now: some node that can use them is not cordoned, has no taint and room for a
 pod.

@@ -84,7 +84,7 @@ func (p *Page) pane(width int) box {
 }
 
 func (p *Page) aboutClass(c *Class) []string {
-	text := []string{fmt.Sprintf("%s of %d used, %s free, a pod without tolerations can get %s; %d pods wait", c.Used, c.Counts.Total+c.Counts.Gone, c.Free, c.Placeable, c.Waiting)}
+	text := []string{fmt.Sprintf("%s of %d used, %s free, %s available; %d pods wait", c.Used, c.Counts.Total+c.Counts.Gone, c.Free, c.Available, c.Waiting)}
 	if c.Note != "" {
 		text = append(text, c.Note)
 	}

@@ -110,7 +110,7 @@ func (s *Summary) capacity(o *inventory.Overview) overview.Section[overview.Clas
 		d := &c.Devices
 		row := overview.Class{
 			Name: cmp.Or(c.Class, c.Driver), Counts: *d, Used: "-", Waiting: c.Waiting,
-			Free: render.AtMost(d.Free, d.FreeIsUpperBound), Placeable: render.AtMost(min(d.Placeable, d.Free), d.FreeIsUpperBound),
+			Free: render.AtMost(d.Free, d.FreeIsUpperBound), Available: render.AtMost(min(d.Available, d.Free), d.FreeIsUpperBound),
 		}
 		if c.Class == "" {
 			section.All, row.Open = PlaceOf(Pools), PlaceOfPools(c.Driver)
@@ -122,7 +122,7 @@ func (s *Summary) capacity(o *inventory.Overview) overview.Section[overview.Clas
 			row.Used = fmt.Sprintf("%.0f %%", 100**c.Share)
 		}
 		if c.DevicesAreLowerBounds {
-			row.Used, row.Free, row.Placeable = "?", "?", "?"
+			row.Used, row.Free, row.Available = "?", "?", "?"
 		}
 		if c.Failing > 0 {
 			row.Note = "fails on " + english.Count(c.Failing, "device")
