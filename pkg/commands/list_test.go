@@ -265,7 +265,7 @@ func TestReasonIsInFullInPipe(t *testing.T) {
 
 func TestUnknownCommandLeadsOn(t *testing.T) {
 	for word, want := range map[string]string{
-		"pod": "why pod/NAME", "free": "devices --free", "get": "kubectl dra nodes, slices", "describe": "why TYPE/NAME", "claimz": "Did you mean claims?",
+		"pod": "why pod/NAME", "free": "devices --free", "get": "kubectl dra nodes, slices", "describe": "why TYPE/NAME", "claimz": "; did you mean claims?",
 	} {
 		if _, stderr, code := runOn(t, sameNames, word); code != 3 || !strings.Contains(stderr, want) {
 			t.Errorf("kubectl dra %s does not lead to %q:\n%s", word, want, stderr)

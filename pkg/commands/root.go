@@ -20,6 +20,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/commands/top"
 	"github.com/kubectl-dra/kubectl-dra/pkg/commands/trial"
 	"github.com/kubectl-dra/kubectl-dra/pkg/commands/why"
+	"github.com/kubectl-dra/kubectl-dra/pkg/english"
 )
 
 // Main is like Run, for a process that does nothing else: it also sets how often the
@@ -72,8 +73,8 @@ from a cluster or from a snapshot file, and changes nothing unless it is told to
 		Example: `  # Why is this pod pending?
   kubectl dra why pod/pretrain-0 -n research
 
-  # Which pods wait for devices, and why?
-  kubectl dra why -A
+  # What is wrong in the cluster, and what mends it?
+  kubectl dra status
 
   # Would this manifest fit, before it is applied?
   kubectl dra why -f train.yaml
@@ -82,6 +83,9 @@ from a cluster or from a snapshot file, and changes nothing unless it is told to
   kubectl dra nodes
   kubectl dra pools
   kubectl dra devices --free
+
+  # Which pods wait for devices, and why?
+  kubectl dra why -A
 
   # Which namespace uses how many devices, and what is idle?
   kubectl dra usage -A
@@ -114,16 +118,16 @@ from a cluster or from a snapshot file, and changes nothing unless it is told to
 		SilenceUsage:      true,
 		DisableAutoGenTag: true,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return cmd.Help()
+			cmd.HelpFunc()(cmd, []string{"-h"})
+			return nil
 		},
 	}
 	root.Args = func(cmd *cobra.Command, args []string) error {
 		if len(args) == 0 {
 			return nil
 		}
-		return cli.Usagef(commandFor(cmd, args[0]), "unknown command %q", args[0])
+		return unknownCommand(cmd, args[0])
 	}
-	root.SuggestionsMinimumDistance = 2
 	root.SetIn(streams.In)
 	root.SetOut(streams.Out)
 	root.SetErr(streams.ErrOut)
@@ -180,29 +184,48 @@ from a cluster or from a snapshot file, and changes nothing unless it is told to
 	cli.CompleteClusterFlags(cli.NewReadingFlags(config), root)
 	root.InitDefaultHelpCmd()
 	root.InitDefaultCompletionCmd()
+	helpOf(root)
 	cli.DescribeCompletion(root)
 	cli.SetHelp(root)
 	checkUsage(root)
 	return root
 }
 
-// commandFor suggests a command for an unknown one: kubectl's verbs and the names of
-// objects stand for the commands that show them here.
-func commandFor(root *cobra.Command, word string) string {
+// unknownCommand returns the error for a word that is no command: kubectl's verbs and the names
+// of objects stand for the commands that show them here.
+func unknownCommand(root *cobra.Command, word string) error {
+	out, near := "Run 'kubectl dra --help' for the list of commands.", ""
 	switch strings.ToLower(word) {
 	case "pod", "pods", "po":
-		return "Write 'kubectl dra why pod/NAME' to explain a pod, 'kubectl dra tree pod/NAME' for its devices."
+		out = "Write 'kubectl dra why pod/NAME' to explain a pod, 'kubectl dra tree pod/NAME' for its devices."
 	case "free":
-		return "Write 'kubectl dra pools' or 'kubectl dra devices --free'."
+		out = "Write 'kubectl dra pools' or 'kubectl dra devices --free'."
 	case "get", "list", "ls":
-		return "Write what to list: kubectl dra nodes, slices, pools, devices, claims, classes, taints or usage."
+		out = "Write what to list: kubectl dra nodes, slices, pools, devices, claims, classes, taints or usage."
 	case "describe", "explain", "show":
-		return "Write 'kubectl dra why TYPE/NAME' to explain a claim, a pod or a workload, 'kubectl dra tree TYPE/NAME' for what belongs to it."
+		out = "Write 'kubectl dra why TYPE/NAME' to explain a claim, a pod or a workload, 'kubectl dra tree TYPE/NAME' for what belongs to it."
+	default:
+		var names []string
+		for _, cmd := range root.Commands() {
+			names = append(names, cmd.Name())
+		}
+		near = english.DidYouMean(word, names)
 	}
-	if similar := root.SuggestionsFor(word); len(similar) > 0 {
-		return "Did you mean " + strings.Join(similar, " or ") + "?"
+	return cli.Usagef(out, "unknown command %q%s", word, near)
+}
+
+// helpOf makes the verb help fail for unknown commands.
+func helpOf(root *cobra.Command) {
+	help, _, _ := root.Find([]string{"help"})
+	help.Run = nil
+	help.RunE = func(_ *cobra.Command, args []string) error {
+		found, _, _ := root.Find(args)
+		if found == root && len(args) > 0 {
+			return unknownCommand(root, args[0])
+		}
+		found.InitDefaultHelpFlag()
+		return found.Help()
 	}
-	return "Run 'kubectl dra --help' for the list of commands."
 }
 
 // newConfigFlags returns kubectl's own flags, without the flags for programs that write or

@@ -67,7 +67,7 @@ func TestHelpGroupsFlags(t *testing.T) {
 	}
 	last := 0
 	for _, part := range []string{
-		"Usage:\n  kubectl dra why", "Examples:\n", "\nFlags:\n", "--filename",
+		"Usage:\n  kubectl dra why", "Examples:\n", "\nExplain whether a claim", "\nFlags:\n", "--filename",
 		"\nOutput:\n", "--color", "--output", "\nWhat to read:\n", "--feature-gates", "--snapshot PATH",
 		"\nHow to reach the cluster:\n", "--context", "--namespace",
 	} {
@@ -94,21 +94,39 @@ func TestHelpFitsTerminal(t *testing.T) {
 		if strings.HasPrefix(name, "kubectl dra completion ") {
 			return
 		}
-		streams, _, out, _ := genericiooptions.NewTestIOStreams()
-		args := append(strings.Fields(strings.TrimPrefix(name, "kubectl dra")), "--help")
-		if code := Run(t.Context(), args, streams, Build{}); code != 0 {
-			t.Errorf("%s: exit code %d", name, code)
-		}
-		usage := "\nUsage:\n  " + name
-		if !strings.Contains(out.String(), usage) {
-			t.Errorf("%s: no %q in:\n%s", name, usage, out)
-		}
-		for line := range strings.Lines(out.String()) {
-			if line = strings.TrimRight(line, "\n"); utf8.RuneCountInString(line) > 80 || strings.TrimRight(line, " ") != line {
-				t.Errorf("%s: line is too long, or ends with a blank: %q", name, line)
+		lines := map[string]int{}
+		for _, flag := range []string{"-h", "--help"} {
+			streams, _, out, _ := genericiooptions.NewTestIOStreams()
+			args := append(strings.Fields(strings.TrimPrefix(name, "kubectl dra")), flag)
+			if code := Run(t.Context(), args, streams, Build{}); code != 0 {
+				t.Errorf("%s: exit code %d", name, code)
+			}
+			if begin := cmd.Short + ".\n\nUsage:\n  " + name; !strings.HasPrefix(out.String(), begin) {
+				t.Errorf("%s %s does not begin with %q:\n%s", name, flag, begin, out)
+			}
+			if n := strings.Count(out.String(), "\n  # "); flag == "-h" && n > 4 {
+				t.Errorf("%s -h has %d examples", name, n)
+			}
+			for line := range strings.Lines(out.String()) {
+				lines[flag]++
+				if line = strings.TrimRight(line, "\n"); utf8.RuneCountInString(line) > 80 || strings.TrimRight(line, " ") != line {
+					t.Errorf("%s: line is too long, or ends with a blank: %q", name, line)
+				}
 			}
 		}
+		if lines["-h"] >= lines["--help"] {
+			t.Errorf("%s: -h has %d lines, --help %d", name, lines["-h"], lines["--help"])
+		}
 	})
+}
+
+// TestHelpOfUnknownCommand covers the verb help, which suggests as the command line does.
+func TestHelpOfUnknownCommand(t *testing.T) {
+	streams, _, out, errOut := genericiooptions.NewTestIOStreams()
+	code := Run(t.Context(), []string{"help", "pols"}, streams, Build{})
+	if want := `error: unknown command "pols"; did you mean pools?`; code != 3 || out.Len() > 0 || !strings.HasPrefix(errOut.String(), want) {
+		t.Errorf("exit code %d, %s%s", code, out, errOut)
+	}
 }
 
 // TestHelpOfVerbWithCommands shows both ways to use it.

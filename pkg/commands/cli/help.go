@@ -5,6 +5,7 @@ package cli
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"io"
 	"slices"
@@ -52,65 +53,71 @@ func isCommonClusterFlag(name string) bool {
 	return slices.Contains([]string{"kubeconfig", "context", "namespace", "all-namespaces", "as", "request-timeout"}, name)
 }
 
-// SetHelp replaces cobra's help with help in groups of flags.
+// briefExamples limits the examples of brief help.
+const briefExamples = 4
+
+// SetHelp replaces cobra's help with help in groups of flags: brief with -h, and all of it
+// with --help.
 func SetHelp(root *cobra.Command) {
-	root.SetHelpFunc(func(cmd *cobra.Command, _ []string) {
-		var b strings.Builder
-		about := cmd.Long
-		if about == "" {
-			about = cmd.Short
-		}
-		b.WriteString(strings.TrimSpace(about))
-		b.WriteString("\n\n")
-		writeUsage(&b, cmd)
+	root.SetHelpFunc(func(cmd *cobra.Command, args []string) {
+		// Cobra passes the whole command line, unless a command asks for its own help.
+		brief := len(args) > 0 && !slices.ContainsFunc(args, func(arg string) bool { return strings.HasPrefix(arg, "--help") })
 		// Nobody can be told that the help could not be written.
-		_, _ = io.WriteString(cmd.OutOrStdout(), b.String())
+		_, _ = io.WriteString(cmd.OutOrStdout(), help(cmd, brief))
 	})
 	root.SetUsageFunc(func(cmd *cobra.Command) error {
-		var b strings.Builder
-		writeUsage(&b, cmd)
-		_, err := io.WriteString(cmd.ErrOrStderr(), b.String())
+		_, err := io.WriteString(cmd.ErrOrStderr(), help(cmd, true))
 		return err
 	})
 }
 
-func writeUsage(b *strings.Builder, cmd *cobra.Command) {
+// help returns the help of a command: how to use it, examples, prose and flags. Brief help
+// has the first examples, the command's own flags with a sentence each, and no prose.
+func help(cmd *cobra.Command, brief bool) string {
+	var b strings.Builder
 	width := OutputWidth(cmd.OutOrStdout())
 	if width == WidthWithoutTerminal {
 		width = HelpWidth
 	}
 	width = min(width, HelpWidth)
-	b.WriteString("Usage:\n")
+	fmt.Fprintf(&b, "%s.\n\nUsage:\n", strings.TrimSuffix(cmd.Short, "."))
 	if cmd.HasParent() && cmd.Runnable() {
-		fmt.Fprintf(b, "  %s\n", cmd.UseLine())
+		fmt.Fprintf(&b, "  %s\n", cmd.UseLine())
 	}
 	if cmd.HasAvailableSubCommands() {
-		fmt.Fprintf(b, "  %s COMMAND [flags]\n", cmd.CommandPath())
+		fmt.Fprintf(&b, "  %s COMMAND [flags]\n", cmd.CommandPath())
 	}
-	writeCommands(b, cmd)
+	writeCommands(&b, cmd)
+	examples := strings.Split(cmd.Example, "\n\n")
+	if brief {
+		examples = examples[:min(len(examples), briefExamples)]
+	}
 	if cmd.HasExample() {
-		fmt.Fprintf(b, "\nExamples:\n%s\n", cmd.Example)
+		fmt.Fprintf(&b, "\nExamples:\n%s\n", strings.Join(examples, "\n\n"))
+	}
+	if !brief && cmd.Long != "" {
+		fmt.Fprintf(&b, "\n%s\n", strings.TrimSpace(cmd.Long))
 	}
 	// Only verbs that read use a cluster.
-	reads := cmd.Flags().Lookup("snapshot") != nil
+	reads := !brief && cmd.Flags().Lookup("snapshot") != nil
 	for _, name := range []string{"", GroupNode, GroupRemote, GroupOutput, GroupReading, GroupCluster} {
 		if name == GroupCluster && !reads {
 			continue
 		}
-		if flags := flagsOf(cmd, name); flags.HasAvailableFlags() {
-			title := name
-			if title == "" {
-				title = "Flags"
-			}
-			fmt.Fprintf(b, "\n%s:\n%s", title, flags.FlagUsagesWrapped(width))
+		if flags := flagsOf(cmd, name, brief); flags.HasAvailableFlags() {
+			fmt.Fprintf(&b, "\n%s:\n%s", cmp.Or(name, "Flags"), flags.FlagUsagesWrapped(width))
 		}
 	}
 	if reads {
 		b.WriteString("\nkubectl's other flags that say how to connect, such as --server and --token,\nwork too.\n")
 	}
 	if cmd.HasAvailableSubCommands() {
-		fmt.Fprintf(b, "\nSee '%s COMMAND --help' for more about a command.\n", cmd.CommandPath())
+		fmt.Fprintf(&b, "\nSee '%s COMMAND --help' for more about a command.\n", cmd.CommandPath())
 	}
+	if brief {
+		fmt.Fprintf(&b, "\n'%s --help' explains more.\n", cmd.CommandPath())
+	}
+	return b.String()
 }
 
 // writeCommands lists the subcommands of a command, by their groups if they have any.
@@ -216,13 +223,25 @@ func reword(flag *pflag.Flag) {
 	}
 }
 
-// flagsOf returns the flags of one group that a command accepts.
-func flagsOf(cmd *cobra.Command, name string) *pflag.FlagSet {
+// flagsOf returns the flags of one group that a command accepts; brief ones have only the
+// first sentence of their description.
+func flagsOf(cmd *cobra.Command, name string, brief bool) *pflag.FlagSet {
 	set := pflag.NewFlagSet(name, pflag.ContinueOnError)
 	cmd.Flags().VisitAll(func(flag *pflag.Flag) {
-		if GroupOf(flag) == name {
-			set.AddFlag(flag)
+		if GroupOf(flag) != name {
+			return
 		}
+		shown := *flag
+		if flag.Name == "help" {
+			shown.Usage = "Explain this command; -h is shorter."
+		}
+		if brief {
+			first, _, more := strings.Cut(shown.Usage, ". ")
+			if shown.Usage = first; more {
+				shown.Usage += "."
+			}
+		}
+		set.AddFlag(&shown)
 	})
 	return set
 }

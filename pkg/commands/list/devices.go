@@ -65,9 +65,6 @@ A DEVICE can be a pattern like 'gpu-*'.`,
 		Example: `  # Which devices are free?
   kubectl dra devices --free
 
-  # Those that are certainly free
-  kubectl dra devices --field-selector state=Free,uncertain=false
-
   # Who has the devices of a node?
   kubectl dra devices --node gpu-02
 
@@ -77,6 +74,9 @@ A DEVICE can be a pattern like 'gpu-*'.`,
   # Which would a selector choose?
   kubectl dra devices --where \
     'device.attributes["gpu.example.com"].productName.startsWith("Atlas")'
+
+  # Those that are certainly free
+  kubectl dra devices --field-selector state=Free,uncertain=false
 
   # With some attributes of theirs
   kubectl dra devices --columns productName,memory

@@ -81,23 +81,26 @@ something else blocks it or if the allocator fails, 2 if the verdict cannot be
 determined, 3 for wrong usage or unreadable input, 4 if the cluster or what was
 asked about cannot be read. Of several targets the worst counts, in the order
 4, 3, 1, 2, 0. For devices and nodes it is 0 if the answer is known, else 2.`,
-		Example: `  # Why is this claim not allocated?
-  kubectl dra why eval-0-gpu-6k8jp -n research
-
-  # Why is this pod pending?
+		Example: `  # Why is this pod pending?
   kubectl dra why pod/pretrain-0 -n research
 
   # Which pods wait for devices, and why?
   kubectl dra why -A
 
+  # Would this manifest fit, before it is applied?
+  kubectl dra why -f train.yaml
+
+  # With the commands for the changes that would make it fit
+  kubectl dra why pod/pretrain-0 -n research --commands
+
   # Do the pods of a StatefulSet get their devices?
   kubectl dra why sts/embed -n serving
 
+  # Why is this claim not allocated?
+  kubectl dra why eval-0-gpu-6k8jp -n research
+
   # Does the gang fit as a whole, and which of its pods do not?
   kubectl dra why podgroup/sweep -n research -f gang.yaml
-
-  # Would this manifest fit, before it is applied?
-  kubectl dra why -f train.yaml
 
   # Why not on this node?
   kubectl dra why pod/pretrain-0 -n research --node gpu-03
@@ -114,9 +117,6 @@ asked about cannot be read. Of several targets the worst counts, in the order
   # Would it fit if the NVIDIA driver came up on that node?
   kubectl dra node-probe preview --node gpu-01 -o yaml > preview.yaml
   kubectl dra why pod/pretrain-0 -n research --with-preview preview.yaml
-
-  # With the commands for the changes that would make it fit
-  kubectl dra why pod/pretrain-0 -n research --commands
 
   # With every rejected device and the evidence
   kubectl dra why pod/pretrain-0 -n research -o wide
