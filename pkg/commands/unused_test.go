@@ -50,12 +50,9 @@ func TestListingsNeedNoMore(t *testing.T) {
 			t.Fatal(err)
 		}
 		server := httptest.NewServer(servedSnapshot{snap})
-		for _, verb := range []string{"slices", "pools", "devices", "claims", "classes", "attributes", "taints"} {
+		for _, verb := range []string{"slices", "pools", "devices", "claims -A", "classes", "attributes", "taints", "nodes", "usage -A", "usage -A --by owner"} {
 			for _, output := range []string{"", "wide", "json"} {
-				args := []string{verb, "-o", output}
-				if verb == "claims" {
-					args = append(args, "-A")
-				}
+				args := append(strings.Fields(verb), "-o", output)
 				live := stdoutOf(t, append(args, "--server", server.URL)...)
 				whole := stdoutOf(t, append(args, "--snapshot", path)...)
 				if live != whole {

@@ -10,7 +10,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
+	resourceapi "k8s.io/api/resource/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
 
 	tc "github.com/kubectl-dra/kubectl-dra/internal/testcluster"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
@@ -65,11 +67,45 @@ func TestIdleUsage(t *testing.T) {
 		"owner":      {"ml/pod/train: 2 used, 0.67, 0 idle for 0 s", "ml/pod/done: 1 used, 0.33, 1 idle for 3600 s"},
 		"label=team": {": 2 used, 0.67, 0 idle for 0 s", "blue: 1 used, 0.33, 1 idle for 3600 s"},
 	} {
-		if diff := cmp.Diff(want, texts(v.UsageBy(by, ""))); diff != "" {
+		if diff := cmp.Diff(want, texts(v.UsageBy(UsageOf{By: by}))); diff != "" {
 			t.Errorf("by %s: -want +got:\n%s", by, diff)
 		}
 	}
-	if got := v.UsageBy("namespace", "other"); len(got) > 0 {
+	if got := v.UsageBy(UsageOf{By: "namespace", Namespace: "other"}); len(got) > 0 {
 		t.Errorf("another namespace uses %v", texts(got))
+	}
+}
+
+// TestUsageOfWaitingPods counts pods that wait also if nothing is known of what they ask for,
+// and chooses by the labels of pods or, where they have none, of claims.
+func TestUsageOfWaitingPods(t *testing.T) {
+	team := func(name string) func(*corev1.Pod) {
+		return func(p *corev1.Pod) { p.Labels = map[string]string{"team": name} }
+	}
+	blue := func(c *resourceapi.ResourceClaim) { c.Labels = map[string]string{"team": "blue"} }
+	v := inventoryWith(t, tc.Pool(tc.Node1, tc.NamedDevices("gpu-0", "gpu-1")...),
+		tc.Template("gpu", tc.GPUs("gpu", 1)), tc.Pod("first", tc.UsingTemplate("gpu", "gpu"), team("red")),
+		tc.Pod("second", tc.UsingTemplate("gpu", "missing"), team("green")), tc.Pod("third", tc.Using("missing"), team("green")),
+		tc.Claim("idle", tc.GPUs("gpu", 1)).Holding("gpu-0").Change(blue),
+		tc.Claim("runs", tc.GPUs("gpu", 1)).Holding("gpu-1").ReservedFor("train", "uid-train").Change(blue), tc.Pod("train", tc.Using("runs"), tc.RunningOn(tc.Node1), team("red")))
+	for _, c := range []struct {
+		labels string
+		want   []string
+	}{
+		{"", []string{"blue: 1 used, 0 wait", "red: 1 used, 1 wait", "green: 0 used, 2 wait"}},
+		{"team in (green,blue)", []string{"blue: 1 used, 0 wait", "green: 0 used, 2 wait"}},
+		{"team=none", nil},
+	} {
+		selector, err := labels.Parse(c.labels)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		for _, u := range v.UsageBy(UsageOf{By: "label=team", Labels: selector}) {
+			got = append(got, fmt.Sprintf("%s: %d used, %d wait", u.Name, u.Used, u.Waiting))
+		}
+		if diff := cmp.Diff(c.want, got); diff != "" {
+			t.Errorf("%q: -want +got:\n%s", c.labels, diff)
+		}
 	}
 }

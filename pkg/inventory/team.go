@@ -50,6 +50,7 @@ func (v *Inventory) teamsBy(by usageGroups) []Team {
 		teamKey
 		id cluster.DeviceID
 	}
+	// counted has whether a claim that counts has a device, or only others.
 	counted := map[use]bool{}
 	used := map[string]int{}
 	for _, claim := range v.cluster.Snapshot.Claims {
@@ -57,7 +58,7 @@ func (v *Inventory) teamsBy(by usageGroups) []Team {
 			continue
 		}
 		idle, group := !v.inUse(claim), by.ofClaim(claim)
-		wanted := by.namespace == "" || by.namespace == claim.Namespace
+		wanted := by.has(claim)
 		results := claim.Status.Allocation.Devices.Results
 		for i := range results {
 			result := &results[i]
@@ -66,12 +67,11 @@ func (v *Inventory) teamsBy(by usageGroups) []Team {
 			}
 			class := classOf(claim, result.Request)
 			one := use{teamKey{group, class}, deviceID(result)}
-			if counted[one] {
-				continue
+			before, known := counted[one]
+			if counted[one] = before || wanted; !known {
+				used[class]++
 			}
-			counted[one] = true
-			used[class]++
-			if !wanted {
+			if before || !wanted {
 				continue
 			}
 			t := team(group, claim.Namespace, class)
@@ -83,7 +83,7 @@ func (v *Inventory) teamsBy(by usageGroups) []Team {
 		}
 	}
 	for _, pod := range v.cluster.Waiting() {
-		if by.namespace != "" && by.namespace != pod.Namespace {
+		if !by.hasPod(pod) {
 			continue
 		}
 		_, seconds := age(v.cluster, pod.CreationTimestamp)

@@ -66,6 +66,27 @@ func UnusedByClaims() map[string][]kinds.Field {
 	}
 }
 
+// UnusedByNodes returns the fields that do not matter to nodes with their devices.
+func UnusedByNodes() map[string][]kinds.Field {
+	return map[string][]kinds.Field{
+		snapshot.ResourceSlices: kinds.ReadFields("metadata.annotations", "metadata.ownerReferences"),
+		snapshot.ResourceNodes:  unusedOfNodes(),
+		// A driver is known by the owners of its pods, and ready by their conditions.
+		snapshot.ResourcePods:   kinds.ReadFields("metadata.annotations", "spec.volumes"),
+		snapshot.ResourceClaims: kinds.ReadFields("metadata.labels", "status.devices.data", "status.devices.networkData", "status.allocation.devices.config"),
+	}
+}
+
+// UnusedByUsage returns the fields that do not matter to who uses devices.
+func UnusedByUsage() map[string][]kinds.Field {
+	return map[string][]kinds.Field{
+		snapshot.ResourceNodes: append(unusedOfNodes(), kinds.ReadFields("metadata.labels", "spec", "status.conditions")...),
+		snapshot.ResourcePods: kinds.ReadFields("metadata.annotations",
+			"spec.volumes", "spec.affinity", "spec.tolerations", "spec.nodeSelector", "spec.topologySpreadConstraints", "status.conditions"),
+		snapshot.ResourceClaims: kinds.ReadFields("metadata.annotations", "status.devices", "status.allocation.nodeSelector", "status.allocation.devices.config"),
+	}
+}
+
 // unusedOfNodes returns the fields of nodes that no list depends on.
 func unusedOfNodes() []kinds.Field {
 	return kinds.ReadFields("metadata.annotations", "status.addresses", "status.nodeInfo", "status.daemonEndpoints", "status.config",

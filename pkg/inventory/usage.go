@@ -11,38 +11,65 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	resourceapi "k8s.io/api/resource/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/utils/ptr"
 
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/whatif"
 )
 
+// UsageOf chooses what counts as use, and how it is grouped.
+type UsageOf struct {
+	// By is "namespace", "owner" or "label=KEY".
+	By string
+	// Namespace is the only namespace that counts, empty for all; Labels select pods and
+	// claims, nil for all.
+	Namespace string
+	Labels    labels.Selector
+}
+
 // usageGroups puts claims and waiting pods into groups.
 type usageGroups struct {
 	ofClaim func(*resourceapi.ResourceClaim) string
 	ofPod   func(*corev1.Pod) string
-	// namespace is the only namespace of the groups; empty for all.
-	namespace string
+	// has and hasPod report whether a claim, or a pod, counts.
+	has    func(*resourceapi.ResourceClaim) bool
+	hasPod func(*corev1.Pod) bool
 }
 
 func byNamespace() usageGroups {
 	return usageGroups{
 		ofClaim: func(claim *resourceapi.ResourceClaim) string { return claim.Namespace },
 		ofPod:   func(pod *corev1.Pod) string { return pod.Namespace },
+		has:     func(*resourceapi.ResourceClaim) bool { return true },
+		hasPod:  func(*corev1.Pod) bool { return true },
 	}
 }
 
-// byOwner returns the groups of workloads, and of pods and claims without one.
-func (v *Inventory) byOwner() usageGroups {
-	return usageGroups{
-		ofPod: ownerName,
-		ofClaim: func(claim *resourceapi.ResourceClaim) string {
-			if pods := v.pods.of(claim); len(pods) > 0 {
-				return ownerName(pods[0])
-			}
-			return claim.Namespace + "/" + api.RefTo(api.KindClaim, claim).Argument()
-		},
+// usageGroups returns the groups that a user chose.
+func (v *Inventory) usageGroups(of UsageOf) usageGroups {
+	groups := byNamespace()
+	if key, ok := strings.CutPrefix(of.By, "label="); ok {
+		groups.ofPod = func(pod *corev1.Pod) string { return v.labelsOfPod(pod)[key] }
+		groups.ofClaim = func(claim *resourceapi.ResourceClaim) string { return v.labelsOfClaim(claim)[key] }
+	} else if of.By == "owner" {
+		groups.ofPod, groups.ofClaim = ownerName, v.ownerOfClaim
 	}
+	in := func(namespace string) bool { return of.Namespace == "" || of.Namespace == namespace }
+	all := of.Labels == nil || of.Labels.Empty()
+	groups.hasPod = func(pod *corev1.Pod) bool { return in(pod.Namespace) && (all || of.Labels.Matches(v.labelsOfPod(pod))) }
+	groups.has = func(claim *resourceapi.ResourceClaim) bool {
+		return in(claim.Namespace) && (all || of.Labels.Matches(v.labelsOfClaim(claim)))
+	}
+	return groups
+}
+
+// ownerOfClaim returns the workload whose pod uses a claim, or the claim if no pod does.
+func (v *Inventory) ownerOfClaim(claim *resourceapi.ResourceClaim) string {
+	if pods := v.pods.of(claim); len(pods) > 0 {
+		return ownerName(pods[0])
+	}
+	return claim.Namespace + "/" + api.RefTo(api.KindClaim, claim).Argument()
 }
 
 // ownerName returns NAMESPACE/TYPE/NAME of the workload of a pod, or of a pod without one.
@@ -54,45 +81,38 @@ func ownerName(pod *corev1.Pod) string {
 	return pod.Namespace + "/" + owner.Argument()
 }
 
-// byLabel returns the groups of values of a label: of the pod, or else of the claim, or else
-// of the namespace.
-func (v *Inventory) byLabel(key string) usageGroups {
-	ofNamespace := func(name string) string {
-		if namespace := v.cluster.Snapshot.Namespace(name); namespace != nil {
-			return namespace.Labels[key]
+// labelsOfPod returns the labels of a pod and, where it has none of a key, of its namespace.
+func (v *Inventory) labelsOfPod(pod *corev1.Pod) labels.Set {
+	if namespace := v.cluster.Snapshot.Namespace(pod.Namespace); namespace != nil {
+		return labels.Merge(namespace.Labels, pod.Labels)
+	}
+	return pod.Labels
+}
+
+// labelsOfClaim returns the labels of the pods of a claim and, where they have none of a key,
+// of the claim or of its namespace.
+func (v *Inventory) labelsOfClaim(claim *resourceapi.ResourceClaim) labels.Set {
+	set := labels.Merge(nil, claim.Labels)
+	if namespace := v.cluster.Snapshot.Namespace(claim.Namespace); namespace != nil {
+		set = labels.Merge(namespace.Labels, set)
+	}
+	for _, pod := range slices.Backward(v.pods.of(claim)) {
+		set = labels.Merge(set, pod.Labels)
+	}
+	return set
+}
+
+// UsageBy says what groups use and wait for, the largest use first. Shares are always of the
+// whole cluster.
+func (v *Inventory) UsageBy(of UsageOf) []api.Usage {
+	groups := v.usageGroups(of)
+	byName := map[string]*api.Usage{}
+	usage := func(name string) *api.Usage {
+		if byName[name] == nil {
+			byName[name] = &api.Usage{TypeMeta: typeMeta("Usage"), By: of.By, Name: name, UsedIsLowerBound: v.notRead.claims, Classes: []api.TeamClass{}}
 		}
-		return ""
+		return byName[name]
 	}
-	return usageGroups{
-		ofPod: func(pod *corev1.Pod) string { return cmp.Or(pod.Labels[key], ofNamespace(pod.Namespace)) },
-		ofClaim: func(claim *resourceapi.ResourceClaim) string {
-			for _, pod := range v.pods.of(claim) {
-				if value := pod.Labels[key]; value != "" {
-					return value
-				}
-			}
-			return cmp.Or(claim.Labels[key], ofNamespace(claim.Namespace))
-		},
-	}
-}
-
-// UsageBy says what groups use and wait for, the largest use first: by "namespace", "owner"
-// or "label=KEY". With a namespace, only its claims and pods count, but shares are always of
-// the whole cluster.
-func (v *Inventory) UsageBy(by, namespace string) []api.Usage {
-	groups := byNamespace()
-	if key, ok := strings.CutPrefix(by, "label="); ok {
-		groups = v.byLabel(key)
-	} else if by == "owner" {
-		groups = v.byOwner()
-	}
-	groups.namespace = namespace
-	return v.usage(by, groups)
-}
-
-// usage sums up the classes of each group.
-func (v *Inventory) usage(by string, groups usageGroups) []api.Usage {
-	var list []api.Usage
 	total := 0
 	for _, t := range v.Teams() {
 		total += t.Used
@@ -100,33 +120,34 @@ func (v *Inventory) usage(by string, groups usageGroups) []api.Usage {
 	teams := v.teamsBy(groups)
 	for i := range teams {
 		t := &teams[i]
-		if len(list) == 0 || list[len(list)-1].Name != t.Namespace {
-			list = append(list, api.Usage{TypeMeta: typeMeta("Usage"), By: by, Name: t.Namespace, UsedIsLowerBound: t.UsedIsLowerBound})
-		}
-		u := &list[len(list)-1]
+		u := usage(t.Namespace)
 		u.Classes = append(u.Classes, t.TeamClass)
 		u.Used += t.Used
 		u.Idle += t.Idle
 		u.IdleSeconds = max(u.IdleSeconds, t.idleSeconds)
-		u.LongestSeconds = max(u.LongestSeconds, t.LongestSeconds)
 		u.PodsAreUnknown = u.PodsAreUnknown || t.PodsAreUnknown
 	}
-	waiting := map[string]int{}
 	for _, pod := range v.cluster.Waiting() {
-		if namespace := groups.namespace; namespace == "" || namespace == pod.Namespace {
-			// A pod that asks for several classes is one.
-			waiting[groups.ofPod(pod)]++
+		if !groups.hasPod(pod) {
+			continue
 		}
+		// A pod that asks for several classes is one, and so is a pod of whose claims
+		// nothing is known yet.
+		u := usage(groups.ofPod(pod))
+		u.Waiting++
+		_, seconds := age(v.cluster, pod.CreationTimestamp)
+		u.LongestSeconds = max(u.LongestSeconds, seconds)
+		u.PodsAreUnknown = u.PodsAreUnknown || !podsKnown(v.cluster, pod.Namespace)
 	}
-	for i := range list {
-		u := &list[i]
-		u.Waiting = waiting[u.Name]
+	list := make([]api.Usage, 0, len(byName))
+	for _, u := range byName {
 		slices.SortStableFunc(u.Classes, func(a, b api.TeamClass) int { return cmp.Compare(b.Used, a.Used) })
 		if !u.UsedIsLowerBound {
 			u.Share = ptr.To(float64(u.Used) / float64(max(total, 1)))
 		}
+		list = append(list, *u)
 	}
-	slices.SortStableFunc(list, func(a, b api.Usage) int { return cmp.Compare(b.Used, a.Used) })
+	slices.SortFunc(list, func(a, b api.Usage) int { return cmp.Or(cmp.Compare(b.Used, a.Used), cmp.Compare(a.Name, b.Name)) })
 	return list
 }
 

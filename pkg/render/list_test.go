@@ -48,7 +48,7 @@ func tables(t *testing.T) map[string]*metav1.Table {
 		t.Fatal(err)
 	}
 	return map[string]*metav1.Table{
-		"nodes": render.Nodes(refs(nodes)), "usage": render.Usage(refs(v.UsageBy("owner", "")), "owner"),
+		"nodes": render.Nodes(refs(nodes)), "usage": render.Usage(refs(v.UsageBy(inventory.UsageOf{By: "owner"})), "owner"),
 		"pools": render.Pools(refs(pools)), "classes": render.Classes(refs(classes)), "claims": render.Claims(refs(v.Claims()), true),
 		"devices": render.Devices(refs(v.Devices()), nil), "slices": render.Slices(refs(v.Slices())), "taints": render.Taints(refs(v.Taints()), snap.Now()),
 	}

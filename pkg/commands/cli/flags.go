@@ -40,6 +40,7 @@ func CompleteFlags(f *ReadingFlags, cmd *cobra.Command) {
 		"where":              cobra.NoFileCompletions,
 		"name":               cobra.NoFileCompletions,
 		"selector":           cobra.NoFileCompletions,
+		"limit":              cobra.NoFileCompletions,
 		"sort-by":            cobra.NoFileCompletions,
 		"kubernetes-version": cobra.NoFileCompletions,
 	}

@@ -8,7 +8,6 @@ import (
 
 	"github.com/spf13/cobra"
 	resourceapi "k8s.io/api/resource/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
@@ -21,7 +20,9 @@ import (
 
 // NewAttributes returns the verb that lists attributes of devices.
 func NewAttributes(streams genericiooptions.IOStreams, config *genericclioptions.ConfigFlags) *cobra.Command {
-	flags, choice := newListFlags(config, attributeKind()), &cli.DeviceFlags{}
+	type attribute = *api.Attribute
+	of := func(a attribute) (domain, name string) { return selector.Split(resourceapi.QualifiedName(a.Name), "") }
+	choice := &cli.DeviceFlags{}
 	cmd := &cobra.Command{
 		Use:     "attributes [NAME ...]",
 		Aliases: []string{"attribute", "attrs"},
@@ -54,28 +55,33 @@ A NAME is DOMAIN/NAME or the part after the slash, and can be a pattern like
 
   # An expression for a claim
   kubectl dra attributes productName -o jsonpath='{.items[0].expression}'`,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			options, err := newListOptions(flags, cmd, args, listing[*api.Attribute]{
-				kind: attributeKind(), reads: choice.Reads(), asks: choice.Asks(),
-				items: func(ctx context.Context, from *listed) ([]*api.Attribute, error) {
-					return attributesOf(ctx, from, choice)
-				},
-				table: func(items []*api.Attribute, _ *listed) *metav1.Table { return render.Attributes(items) },
-				total: func(items []*api.Attribute, _ *listed) string {
-					return render.AttributeTotal(inventory.TotalOfAttributes(items), flags.inWide("an expression for each"))
-				},
-			}, streams)
-			if err != nil {
-				return err
-			}
-			return options.run(cmd.Context())
-		},
 	}
 	choice.AddTo(cmd.Flags())
-	flags.addTo(cmd, false)
-	cmd.ValidArgsFunction = cli.CompleteWith(flags.reading, cli.ProposeAttributes)
-	flags.complete(cmd)
-	return cmd
+	return newCommand(streams, config, cmd, listing[attribute]{
+		name: "Attribute", plural: "attributes",
+		names: func(a attribute) []string {
+			_, name := of(a)
+			return []string{a.Name, name}
+		},
+		fields: []field[attribute]{
+			{name: "domain", of: func(a attribute) string { domain, _ := of(a); return domain }},
+			{name: "name", of: func(a attribute) string { _, name := of(a); return name }},
+			{name: "source", of: func(a attribute) string { return string(a.Source) }, values: texts(api.SourceAttributes, api.SourceCapacity)},
+		},
+
+		proposes: cli.ProposeAttributes,
+		prepare: func(o *lister[attribute]) error {
+			o.reads, o.asks = choice.Reads(), choice.Asks()
+			return nil
+		},
+		items: func(ctx context.Context, from *listed) ([]attribute, error) {
+			return attributesOf(ctx, from, choice)
+		},
+		table: plain(render.Attributes),
+		total: func(items []attribute, from *listed) string {
+			return render.AttributeTotal(inventory.TotalOfAttributes(items), from.asked.inWide("an expression for each"))
+		},
+	})
 }
 
 // attributesOf lists the attributes of the chosen devices.
@@ -94,21 +100,4 @@ func attributesOf(ctx context.Context, from *listed, flags *cli.DeviceFlags) ([]
 	from.notes = append(from.notes, notes...)
 	from.unending = inventory.UnendingText(failures)
 	return pointers(list), err
-}
-
-func attributeKind() kind[*api.Attribute] {
-	type attribute = *api.Attribute
-	of := func(a attribute) (domain, name string) { return selector.Split(resourceapi.QualifiedName(a.Name), "") }
-	return kind[attribute]{
-		name: "Attribute", plural: "attributes",
-		names: func(a attribute) []string {
-			_, name := of(a)
-			return []string{a.Name, name}
-		},
-		fields: []field[attribute]{
-			{name: "domain", of: func(a attribute) string { domain, _ := of(a); return domain }},
-			{name: "name", of: func(a attribute) string { _, name := of(a); return name }},
-			{name: "source", of: func(a attribute) string { return string(a.Source) }, values: texts(api.SourceAttributes, api.SourceCapacity)},
-		},
-	}
 }

@@ -23,14 +23,14 @@ import (
 )
 
 type claimsFlags struct {
-	*listFlags
 	pending bool
 	class   string
 }
 
 // NewClaims returns the verb that lists ResourceClaims.
 func NewClaims(streams genericiooptions.IOStreams, config *genericclioptions.ConfigFlags) *cobra.Command {
-	flags := &claimsFlags{listFlags: newListFlags(config, claimKind())}
+	type claim = *api.Claim
+	flags := &claimsFlags{}
 	cmd := &cobra.Command{
 		Use:     "claims [NAME ...]",
 		Aliases: []string{"claim"},
@@ -81,91 +81,14 @@ A NAME can be a pattern like 'train-*'.`,
   # Claims with warnings
   kubectl dra claims -A -o \
     jsonpath='{range .items[?(@.flags)]}{.name} {.flags[*].message}{"\n"}{end}'`,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			options, err := newListOptions(flags.listFlags, cmd, args, listing[*api.Claim]{
-				kind: claimKind(), asks: []string{snapshot.ResourceClaims}, domains: true,
-				items: flags.items,
-				keep:  flags.keep,
-				table: func(claims []*api.Claim, _ *listed) *metav1.Table {
-					if flags.pending {
-						return render.PendingClaims(claims, flags.allNamespaces || severalNamespaces(claims))
-					}
-					return render.Claims(claims, flags.allNamespaces || severalNamespaces(claims))
-				},
-				details: func(_ context.Context, w io.Writer, claims []*api.Claim, _ *listed) error {
-					return render.ClaimDetails(w, claims, render.Options{Width: cli.OutputWidth(w)})
-				},
-				total: func(claims []*api.Claim, _ *listed) string { return render.ClaimTotal(inventory.TotalOfClaims(claims)) },
-			}, streams)
-			if err != nil {
-				return err
-			}
-			if !flags.pending {
-				options.reads = []string{
-					snapshot.ResourceClaims, snapshot.ResourceSlices, snapshot.ResourcePods, snapshot.ResourcePodGroups,
-					snapshot.ResourceTemplates, snapshot.ResourceClasses, snapshot.ResourceMetrics,
-					snapshot.ResourceComputeDomains, snapshot.ResourceCliques,
-				}
-				options.unused = inventory.UnusedByClaims()
-			}
-			return options.run(cmd.Context())
-		},
 	}
 	cmd.Flags().BoolVar(&flags.pending, "pending", false, "Only claims without devices, with the reason.")
 	cmd.Flags().StringVar(&flags.class, "class", "", "Only claims that ask for the DeviceClass `CLASS`.")
-	flags.addTo(cmd, true)
-	cmd.ValidArgsFunction = cli.CompleteWith(flags.reading, cli.Propose("claim"))
-	flags.complete(cmd)
-	return cmd
-}
-
-// items returns the claims with their stages; pending claims get their reason on request.
-func (f *claimsFlags) items(ctx context.Context, from *listed) ([]*api.Claim, error) {
-	claims := from.inventory.Claims()
-	stages := lifecycle.NewStages(from.cluster)
-	for i := range claims {
-		c := &claims[i]
-		c.Stage = string(stages.OfClaim(from.Snap.Claims[i]))
-		if !f.pending || c.State != api.ClaimStatePending || !f.allNamespaces && from.Namespace != "" && c.Namespace != from.Namespace {
-			continue
-		}
-		answer, err := explain.ExplainWith(ctx, from.cluster, explain.Options{Object: api.Ref(api.KindClaim, c.Namespace, c.Name)})
-		if err != nil {
-			return nil, err
-		}
-		c.Code, c.Outlook, c.Reason = explain.Word(answer), explain.When(answer), answer.Summary
-		if answer.Stage != "" {
-			c.Stage = string(answer.Stage)
-		}
-	}
-	return pointers(claims), nil
-}
-
-func (f *claimsFlags) keep(c *api.Claim) bool {
-	if f.pending && c.State != api.ClaimStatePending {
-		return false
-	}
-	return f.class == "" || slices.Contains(inventory.ClassesOf(c), f.class)
-}
-
-// severalNamespaces reports whether claims are of more than one namespace. A file
-// is listed completely unless a namespace is given.
-func severalNamespaces(claims []*api.Claim) bool {
-	for _, c := range claims {
-		if c.Namespace != claims[0].Namespace {
-			return true
-		}
-	}
-	return false
-}
-
-func claimKind() kind[*api.Claim] {
-	type claim = *api.Claim
-	return kind[claim]{
+	return newCommand(streams, config, cmd, listing[claim]{
 		name: "Claim", plural: "ResourceClaims", prefix: "resourceclaim.resource.k8s.io/",
-		names:     func(c claim) []string { return []string{c.Name, c.Namespace + "/" + c.Name} },
-		namespace: func(c claim) string { return c.Namespace },
-		labels:    func(c claim) map[string]string { return c.Labels }, labelsOf: "their own",
+		names:      func(c claim) []string { return []string{c.Name, c.Namespace + "/" + c.Name} },
+		namespaced: true, namespace: func(c claim) string { return c.Namespace },
+		labels: func(c claim) map[string]string { return c.Labels }, labelsOf: "their own",
 		// The first names are those that the API server knows.
 		fields: []field[claim]{
 			{name: "metadata.name", of: func(c claim) string { return c.Name }},
@@ -181,10 +104,70 @@ func claimKind() kind[*api.Claim] {
 			{"class", func(c claim, _ *listed) []string { return inventory.ClassesOf(c) }},
 			{"owner", func(c claim, from *listed) []string { return from.inventory.OwnersOf(c) }},
 		},
-		ageless: func(c claim) claim {
-			out := *c
-			out.AgeSeconds = 0
-			return &out
+		ageless: func(c claim) { c.AgeSeconds = 0 },
+
+		proposes: cli.Propose("claim"),
+		asks:     []string{snapshot.ResourceClaims},
+		domains:  true,
+		reads: []string{
+			snapshot.ResourceClaims, snapshot.ResourceSlices, snapshot.ResourcePods, snapshot.ResourcePodGroups,
+			snapshot.ResourceTemplates, snapshot.ResourceClasses, snapshot.ResourceMetrics,
+			snapshot.ResourceComputeDomains, snapshot.ResourceCliques,
 		},
+		unused: inventory.UnusedByClaims(),
+		prepare: func(o *lister[claim]) error {
+			if flags.pending {
+				o.reads, o.unused = nil, nil
+			}
+			return nil
+		},
+		items: flags.items,
+		keep:  flags.keep,
+		table: func(claims []claim, from *listed) *metav1.Table {
+			several := from.asked.allNamespaces || severalNamespaces(claims)
+			if flags.pending {
+				return render.PendingClaims(claims, several)
+			}
+			return render.Claims(claims, several)
+		},
+		details: func(_ context.Context, w io.Writer, claims []claim, _ *listed) error {
+			return render.ClaimDetails(w, claims, render.Options{Width: cli.OutputWidth(w)})
+		},
+		total: func(claims []claim, _ *listed) string { return render.ClaimTotal(inventory.TotalOfClaims(claims)) },
+	})
+}
+
+// items returns the claims with their stages; pending claims get their reason on request.
+func (f *claimsFlags) items(ctx context.Context, from *listed) ([]*api.Claim, error) {
+	claims := from.inventory.Claims()
+	stages := lifecycle.NewStages(from.cluster)
+	for i := range claims {
+		c := &claims[i]
+		c.Stage = string(stages.OfClaim(from.Snap.Claims[i]))
+		if !f.pending || c.State != api.ClaimStatePending || !from.asked.allNamespaces && from.Namespace != "" && c.Namespace != from.Namespace {
+			continue
+		}
+		answer, err := explain.ExplainWith(ctx, from.cluster, explain.Options{Object: api.Ref(api.KindClaim, c.Namespace, c.Name)})
+		if err != nil {
+			return nil, err
+		}
+		c.Code, c.Outlook, c.Reason = explain.Word(answer), explain.When(answer), answer.Summary
+		if answer.Stage != "" {
+			c.Stage = string(answer.Stage)
+		}
 	}
+	return pointers(claims), nil
+}
+
+func (f *claimsFlags) keep(c *api.Claim, _ *request) bool {
+	if f.pending && c.State != api.ClaimStatePending {
+		return false
+	}
+	return f.class == "" || slices.Contains(inventory.ClassesOf(c), f.class)
+}
+
+// severalNamespaces reports whether claims are of more than one namespace. A file
+// is listed completely unless a namespace is given.
+func severalNamespaces(claims []*api.Claim) bool {
+	return slices.ContainsFunc(claims, func(c *api.Claim) bool { return c.Namespace != claims[0].Namespace })
 }

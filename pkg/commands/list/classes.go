@@ -8,7 +8,6 @@ import (
 	"io"
 
 	"github.com/spf13/cobra"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
@@ -22,7 +21,7 @@ import (
 
 // NewClasses returns the verb that lists DeviceClasses.
 func NewClasses(streams genericiooptions.IOStreams, config *genericclioptions.ConfigFlags) *cobra.Command {
-	flags := newListFlags(config, classKind())
+	type class = *api.Class
 	cmd := &cobra.Command{
 		Use:     "classes [NAME ...]",
 		Aliases: []string{"class"},
@@ -59,33 +58,33 @@ A NAME can be a pattern like 'gpu.*'.`,
   # Classes with a selector that fails on some device
   kubectl dra classes -o \
     jsonpath='{range .items[?(@.failing>0)]}{.name} {.failure}{"\n"}{end}'`,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			options, err := newListOptions(flags, cmd, args, listing[*api.Class]{
-				kind: classKind(), reads: inventory.StateReads(snapshot.ResourceNodes, snapshot.ResourcePods, snapshot.ResourceTemplates, snapshot.ResourceClasses), asks: []string{snapshot.ResourceClasses},
-				items: func(ctx context.Context, from *listed) ([]*api.Class, error) {
-					classes, err := from.inventory.Classes(ctx)
-					if err == nil {
-						err = forecast.AddPlaceable(ctx, from.cluster, classes)
-					}
-					return pointers(classes), err
-				},
-				unending: func(class *api.Class) string { return inventory.UnendingText(class.Failures) },
-				table:    func(classes []*api.Class, _ *listed) *metav1.Table { return render.Classes(classes) },
-				details:  classDetails,
-				total: func(classes []*api.Class, _ *listed) string {
-					return render.ClassTotal(inventory.TotalOfClasses(classes), flags.inWide("how"))
-				},
-			}, streams)
-			if err != nil {
-				return err
-			}
-			return options.run(cmd.Context())
-		},
 	}
-	flags.addTo(cmd, false)
-	cmd.ValidArgsFunction = cli.CompleteWith(flags.reading, cli.Propose("class"))
-	flags.complete(cmd)
-	return cmd
+	return newCommand(streams, config, cmd, listing[class]{
+		name: "Class", plural: "DeviceClasses", prefix: "deviceclass.resource.k8s.io/",
+		names:  func(c class) []string { return []string{c.Name} },
+		labels: func(c class) map[string]string { return c.Labels }, labelsOf: "their own",
+		fields: []field[class]{
+			{name: "metadata.name", of: func(c class) string { return c.Name }},
+			{name: "extendedResource", of: func(c class) string { return c.ExtendedResource }},
+		},
+		uncertain: func(c class) bool { return c.FreeIsUpperBound || c.ClaimsAreLowerBounds || c.DevicesAreLowerBounds },
+
+		proposes: cli.Propose("class"),
+		reads:    inventory.StateReads(snapshot.ResourceNodes, snapshot.ResourcePods, snapshot.ResourceTemplates, snapshot.ResourceClasses), asks: []string{snapshot.ResourceClasses},
+		items: func(ctx context.Context, from *listed) ([]class, error) {
+			classes, err := from.inventory.Classes(ctx)
+			if err == nil {
+				err = forecast.AddPlaceable(ctx, from.cluster, classes)
+			}
+			return pointers(classes), err
+		},
+		unending: func(class class) string { return inventory.UnendingText(class.Failures) },
+		table:    plain(render.Classes),
+		details:  classDetails,
+		total: func(classes []class, from *listed) string {
+			return render.ClassTotal(inventory.TotalOfClasses(classes), from.asked.inWide("how"))
+		},
+	})
 }
 
 // classDetails shows the extended resources of the classes and, unless certain classes were
@@ -103,18 +102,4 @@ func classDetails(ctx context.Context, w io.Writer, classes []*api.Class, from *
 		resources = append(resources, others...)
 	}
 	return render.ExtendedResources(w, resources, render.Options{Width: cli.OutputWidth(w)})
-}
-
-func classKind() kind[*api.Class] {
-	type class = *api.Class
-	return kind[class]{
-		name: "Class", plural: "DeviceClasses", prefix: "deviceclass.resource.k8s.io/",
-		names:  func(c class) []string { return []string{c.Name} },
-		labels: func(c class) map[string]string { return c.Labels }, labelsOf: "their own",
-		fields: []field[class]{
-			{name: "metadata.name", of: func(c class) string { return c.Name }},
-			{name: "extendedResource", of: func(c class) string { return c.ExtendedResource }},
-		},
-		uncertain: func(c class) bool { return c.FreeIsUpperBound || c.ClaimsAreLowerBounds || c.DevicesAreLowerBounds },
-	}
 }

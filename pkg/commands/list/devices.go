@@ -26,7 +26,6 @@ import (
 )
 
 type devicesFlags struct {
-	*listFlags
 	free, allocated, tainted bool
 	driver, pool, node       string
 	class, where             string
@@ -37,7 +36,8 @@ type devicesFlags struct {
 
 // NewDevices returns the verb that lists devices.
 func NewDevices(streams genericiooptions.IOStreams, config *genericclioptions.ConfigFlags) *cobra.Command {
-	flags := &devicesFlags{listFlags: newListFlags(config, deviceKind())}
+	type device = *api.Device
+	flags := &devicesFlags{}
 	cmd := &cobra.Command{
 		Use:     "devices [DEVICE | POOL/DEVICE | DRIVER/POOL/DEVICE ...]",
 		Aliases: []string{"device"},
@@ -84,38 +84,6 @@ A DEVICE can be a pattern like 'gpu-*'.`,
   # The holder of one device, for a script
   kubectl dra devices gpu.example.com/gpu-02/gpu-4 \
     -o jsonpath='{.items[*].holders[*].claim}'`,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			options, err := newListOptions(flags.listFlags, cmd, args, listing[*api.Device]{
-				kind: deviceKind(), reads: inventory.StateReads(snapshot.ResourceNodes, snapshot.ResourcePods, snapshot.ResourcePodGroups), asksEverywhere: true,
-				items: func(ctx context.Context, from *listed) ([]*api.Device, error) {
-					devices := from.inventory.Devices()
-					if err := flags.unknown(from, devices); err != nil {
-						return nil, err
-					}
-					from.notes = append(from.notes, stillTaken(from.inventory, "listed")...)
-					err := flags.choose(ctx, from)
-					return pointers(devices), err
-				},
-				keep: flags.keep,
-				table: func(items []*api.Device, _ *listed) *metav1.Table {
-					return render.Devices(items, flags.columns)
-				},
-				total: func(items []*api.Device, from *listed) string {
-					return render.DeviceTotal(from.inventory.TotalOfDevices(items))
-				},
-			}, streams)
-			if err != nil {
-				return err
-			}
-			if flags.class != "" {
-				options.reads = append(options.reads, snapshot.ResourceClasses)
-			}
-			options.asks = flags.asks(options.fields)
-			if options.forPeople() && options.sortBy == "" && flags.class == "" && flags.where == "" && len(flags.columns) == 0 {
-				options.unused = inventory.UnusedByDevices()
-			}
-			return options.run(cmd.Context())
-		},
 	}
 	f := cmd.Flags()
 	f.BoolVar(&flags.free, "free", false, "Only devices that are free as a whole; shared ones may have capacity, too.")
@@ -127,10 +95,62 @@ A DEVICE can be a pattern like 'gpu-*'.`,
 	f.StringVar(&flags.class, "class", "", "Only devices of the DeviceClass `CLASS`.")
 	f.StringVar(&flags.where, "where", "", "Only devices for which this `CEL` expression is true, as in the selector of a request.")
 	f.StringSliceVar(&flags.columns, "columns", nil, "Show these `ATTRIBUTES` or capacities, too, each in a column of its own.")
-	flags.addTo(cmd, false)
-	cmd.ValidArgsFunction = cli.CompleteWith(flags.reading, cli.ProposeDevices)
-	flags.complete(cmd)
-	return cmd
+	return newCommand(streams, config, cmd, listing[device]{
+		name: "Device", plural: "devices",
+		names:  func(d device) []string { return []string{inventory.DeviceName(d), d.Pool + "/" + d.Name, d.Name} },
+		labels: func(d device) map[string]string { return d.Labels }, labelsOf: "their ResourceSlices",
+		fields: []field[device]{
+			{name: "driver", of: func(d device) string { return d.Driver }},
+			{name: "pool", of: func(d device) string { return d.Pool }},
+			{name: "device", of: func(d device) string { return d.Name }},
+			{name: "node", of: func(d device) string { return d.Node }},
+			{
+				name: "state", of: func(d device) string { return string(d.State) },
+				values: append(texts(inventory.DeviceStates()...), string(api.DeviceStateUnpublished), string(api.DeviceStateGone)),
+				// A device is unhealthy in any of these states.
+				also: "health",
+			},
+			{name: "uncertain", of: func(d device) string { return strconv.FormatBool(d.Uncertain) }, values: []string{"true", "false"}},
+			{
+				name: "health", of: func(d device) string { return d.Health },
+				// The health is empty if nobody reports it.
+				values: texts(corev1.ResourceHealthStatusHealthy, corev1.ResourceHealthStatusUnhealthy, corev1.ResourceHealthStatusUnknown, ""),
+			},
+		},
+		devices: func(items []device, from *listed) api.DeviceCounts {
+			return from.inventory.TotalOfDevices(items).Counts
+		},
+		uncertain: func(d device) bool { return d.Uncertain },
+
+		proposes: cli.ProposeDevices,
+		prepare: func(o *lister[device]) error {
+			if flags.class != "" {
+				o.reads = append(o.reads, snapshot.ResourceClasses)
+			}
+			o.asks = flags.asks(o.byFields)
+			if o.forPeople() && o.sortBy == "" && flags.class == "" && flags.where == "" && len(flags.columns) == 0 {
+				o.unused = inventory.UnusedByDevices()
+			}
+			return nil
+		},
+		reads: inventory.StateReads(snapshot.ResourceNodes, snapshot.ResourcePods, snapshot.ResourcePodGroups), asksEverywhere: true,
+		items: func(ctx context.Context, from *listed) ([]device, error) {
+			devices := from.inventory.Devices()
+			if err := flags.unknown(from, devices); err != nil {
+				return nil, err
+			}
+			from.notes = append(from.notes, stillTaken(from.inventory, "listed")...)
+			err := flags.choose(ctx, from)
+			return pointers(devices), err
+		},
+		keep: flags.keep,
+		table: func(items []device, _ *listed) *metav1.Table {
+			return render.Devices(items, flags.columns)
+		},
+		total: func(items []device, from *listed) string {
+			return render.DeviceTotal(from.inventory.TotalOfDevices(items))
+		},
+	})
 }
 
 // asks returns the resources without which it is not known which devices to list: the
@@ -220,7 +240,7 @@ func (f *devicesFlags) choose(ctx context.Context, from *listed) error {
 	return err
 }
 
-func (f *devicesFlags) keep(d *api.Device) bool {
+func (f *devicesFlags) keep(d *api.Device, _ *request) bool {
 	return (f.selected == nil || f.selected[inventory.DeviceName(d)]) &&
 		(!f.free || d.State == api.DeviceStateFree) &&
 		(!f.allocated || d.State == api.DeviceStateAllocated || d.State == api.DeviceStateShared || d.State == api.DeviceStateUnpublished || d.State == api.DeviceStateGone) &&
@@ -228,35 +248,4 @@ func (f *devicesFlags) keep(d *api.Device) bool {
 		(f.driver == "" || d.Driver == f.driver) &&
 		(f.pool == "" || d.Pool == f.pool) &&
 		(f.node == "" || d.Node == f.node)
-}
-
-func deviceKind() kind[*api.Device] {
-	type device = *api.Device
-	return kind[device]{
-		name: "Device", plural: "devices",
-		names:  func(d device) []string { return []string{inventory.DeviceName(d), d.Pool + "/" + d.Name, d.Name} },
-		labels: func(d device) map[string]string { return d.Labels }, labelsOf: "their ResourceSlices",
-		fields: []field[device]{
-			{name: "driver", of: func(d device) string { return d.Driver }},
-			{name: "pool", of: func(d device) string { return d.Pool }},
-			{name: "device", of: func(d device) string { return d.Name }},
-			{name: "node", of: func(d device) string { return d.Node }},
-			{
-				name: "state", of: func(d device) string { return string(d.State) },
-				values: append(texts(inventory.DeviceStates()...), string(api.DeviceStateUnpublished), string(api.DeviceStateGone)),
-				// A device is unhealthy in any of these states.
-				also: "health",
-			},
-			{name: "uncertain", of: func(d device) string { return strconv.FormatBool(d.Uncertain) }, values: []string{"true", "false"}},
-			{
-				name: "health", of: func(d device) string { return d.Health },
-				// The health is empty if nobody reports it.
-				values: texts(corev1.ResourceHealthStatusHealthy, corev1.ResourceHealthStatusUnhealthy, corev1.ResourceHealthStatusUnknown, ""),
-			},
-		},
-		devices: func(items []device, from *listed) api.DeviceCounts {
-			return from.inventory.TotalOfDevices(items).Counts
-		},
-		uncertain: func(d device) bool { return d.Uncertain },
-	}
 }

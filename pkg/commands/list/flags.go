@@ -5,99 +5,203 @@ package list
 
 import (
 	"fmt"
+	"path"
 	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
-	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+	"k8s.io/cli-runtime/pkg/printers"
 	"k8s.io/kubectl/pkg/cmd/get"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/commands/cli"
 )
 
-// listFlags are the flags of every list verb.
-type listFlags struct {
-	reading *cli.ReadingFlags
-	// fieldNames are the names of a field selector, labelsOf names the objects whose labels
-	// -l selects.
-	fieldNames []string
-	labelsOf   string
-	// groupNames are the properties that items can be grouped by, besides labels.
-	groupNames []string
-	// labelGroups is true if they can be grouped by labels, too.
-	labelGroups   bool
-	by            string
-	limit         int
-	print         *get.PrintFlags
-	labels        string
-	fields        string
+// request is what a list verb is asked for: its flags, and what they and the arguments say.
+type request struct {
+	streams       genericiooptions.IOStreams
+	reading       *cli.ReadingFlags
+	printing      *get.PrintFlags
+	labelSelector string
+	fieldSelector string
 	sortBy        string
+	// by is the property to group the items by; empty for none.
+	by string
+	// limit is how many rows or objects to print; 0 for all.
+	limit         int
 	allNamespaces bool
 	watch         bool
 	watchEvents   bool
+
+	// verb is the command that lists the items.
+	verb      string
+	patterns  []string
+	reader    *cli.Reader
+	byLabels  labels.Selector
+	byFields  fields.Selector
+	output    string
+	noHeaders bool
+	// conditions are the verb's own flags that were given.
+	conditions []string
+	printer    printers.ResourcePrinter
 }
 
-// newListFlags returns the flags for a kind of items.
-func newListFlags[T runtime.Object](config *genericclioptions.ConfigFlags, items kind[T]) *listFlags {
-	return &listFlags{
-		reading: cli.NewReadingFlags(config), print: get.NewGetPrintFlags(),
-		fieldNames: items.fieldNames(), labelsOf: items.labelsOf, groupNames: items.groupNames(), labelGroups: items.labels != nil,
-	}
-}
+// forPeople reports whether to print a table.
+func (r *request) forPeople() bool { return r.output == "" || r.output == "wide" }
 
-func (f *listFlags) addTo(cmd *cobra.Command, namespaced bool) {
-	flags := cmd.Flags()
-	if f.labelsOf != "" {
-		flags.StringVarP(&f.labels, "selector", "l", "", "Only those with these `LABELS` of "+f.labelsOf+", such as app=train.")
-	}
-	flags.StringVar(&f.fields, "field-selector", "", "Only those with these `FIELDS`, each NAME=VALUE or NAME!=VALUE. Names are "+strings.Join(f.fieldNames, ", ")+".")
-	if namespaced {
-		flags.BoolVarP(&f.allNamespaces, "all-namespaces", "A", false, "List those of all namespaces.")
-	}
-	flags.BoolVarP(&f.watch, "watch", "w", false, "After listing, print whatever changes, until Ctrl-C. The column EVENT says what happened: ADDED, MODIFIED or DELETED.")
-	cli.AddFlags(flags, cli.GroupOutput, func(flags *pflag.FlagSet) {
-		printing := &cobra.Command{}
-		f.print.AddFlags(printing)
-		for _, name := range []string{"output", "no-headers", "template", "allow-missing-template-keys"} {
-			flags.AddFlag(printing.Flags().Lookup(name))
-		}
-		flags.Lookup("output").Usage = fmt.Sprintf("`FORMAT` of the output, one of %s.", strings.Join(f.print.AllowedFormats(), ", "))
-		flags.BoolVar(&f.watchEvents, "output-watch-events", false,
-			"With --watch and an output for programs, print watch events, each with the type and the object, in place of the objects. Tables always have the type.")
-		flags.StringVar(&f.by, "by", f.by, "Count the items in groups with the same `PROPERTY`, one of "+strings.Join(f.groupings(), ", ")+".")
-		flags.IntVar(&f.limit, "limit", 0, fmt.Sprintf("Print only the first `N`, 0 for all. Without the flag, tables have %d rows on a terminal, and all elsewhere and with -o wide.", terminalRows))
-		flags.StringVar(&f.sortBy, "sort-by", "", "Sort by this `FIELD` of the JSON output, a JSONPath expression such as .ageSeconds.")
-	})
-	f.reading.AddTo(cmd)
+// fits reports whether a table has to fit a terminal.
+func (r *request) fits() bool {
+	_, isTerminal := cli.Terminal(r.streams.Out)
+	return isTerminal && r.output == "" && !r.noHeaders
 }
 
 // inWide returns the hint to -o wide for the reasons; empty if they are printed already.
-func (f *listFlags) inWide(says string) string {
-	if *f.print.OutputFormat == "wide" {
+func (r *request) inWide(says string) string {
+	if r.output == "wide" {
 		return ""
 	}
 	return ": -o wide shows " + says
 }
 
-// groupings lists the values of --by.
-func (f *listFlags) groupings() []string {
-	if !f.labelGroups {
-		return f.groupNames
+func (o *lister[T]) addTo(cmd *cobra.Command) {
+	flags := cmd.Flags()
+	defaultBy := ""
+	if len(o.groupedBy) > 0 {
+		defaultBy = o.groupedBy[0]
 	}
-	return append(slices.Clone(f.groupNames), labelGroup+"KEY")
+	if o.labelsOf != "" {
+		flags.StringVarP(&o.labelSelector, "selector", "l", "", "Only those with these `LABELS` of "+o.labelsOf+", such as app=train.")
+	}
+	flags.StringVar(&o.fieldSelector, "field-selector", "", "Only those with these `FIELDS`, each NAME=VALUE or NAME!=VALUE. Names are "+strings.Join(o.fieldNames(), ", ")+".")
+	if o.namespaced {
+		flags.BoolVarP(&o.allNamespaces, "all-namespaces", "A", false, "List those of all namespaces.")
+	}
+	flags.BoolVarP(&o.watch, "watch", "w", false, "After listing, print whatever changes, until Ctrl-C. The column EVENT says what happened: ADDED, MODIFIED or DELETED.")
+	cli.AddFlags(flags, cli.GroupOutput, func(flags *pflag.FlagSet) {
+		printer := &cobra.Command{}
+		o.printing.AddFlags(printer)
+		for _, name := range []string{"output", "no-headers", "template", "allow-missing-template-keys"} {
+			flags.AddFlag(printer.Flags().Lookup(name))
+		}
+		flags.Lookup("output").Usage = fmt.Sprintf("`FORMAT` of the output, one of %s.", strings.Join(o.printing.AllowedFormats(), ", "))
+		flags.BoolVar(&o.watchEvents, "output-watch-events", false,
+			"With --watch and an output for programs, print watch events, each with the type and the object, in place of the objects. Tables always have the type.")
+		flags.StringVar(&o.by, "by", defaultBy, "Count the items in groups with the same `PROPERTY`, one of "+strings.Join(o.groupings("KEY"), ", ")+".")
+		flags.IntVar(&o.limit, "limit", 0, fmt.Sprintf("Print only the first `N`, 0 for all. Without the flag, tables have %d rows on a terminal, and all elsewhere and with -o wide.", terminalRows))
+		flags.StringVar(&o.sortBy, "sort-by", "", "Sort by this `FIELD` of the JSON output, a JSONPath expression such as .ageSeconds.")
+	})
+	o.reading.AddTo(cmd)
 }
 
 // complete completes the values of the flags.
-func (f *listFlags) complete(cmd *cobra.Command) {
-	cli.CompleteFlags(f.reading, cmd)
-	fieldNames := make([]string, 0, len(f.fieldNames))
-	for _, name := range f.fieldNames {
-		fieldNames = append(fieldNames, name+"=")
+func (o *lister[T]) complete(cmd *cobra.Command) {
+	cmd.ValidArgsFunction = cobra.NoFileCompletions
+	if o.proposes != nil {
+		cmd.ValidArgsFunction = cli.CompleteWith(o.reading, o.proposes)
+	}
+	cli.CompleteFlags(o.reading, cmd)
+	fieldNames := o.fieldNames()
+	for i := range fieldNames {
+		fieldNames[i] += "="
 	}
 	// RegisterFlagCompletionFunc only fails for duplicates.
 	_ = cmd.RegisterFlagCompletionFunc("field-selector", cli.ListOfFixed(fieldNames...))
-	_ = cmd.RegisterFlagCompletionFunc("by", cli.Fixed(f.groupNames...))
-	_ = cmd.RegisterFlagCompletionFunc("output", cli.Fixed(f.print.AllowedFormats()...))
+	_ = cmd.RegisterFlagCompletionFunc("by", cli.Fixed(o.groupings("")...))
+	_ = cmd.RegisterFlagCompletionFunc("output", cli.Fixed(o.printing.AllowedFormats()...))
+}
+
+// parse reads the flags and the arguments.
+func (o *lister[T]) parse(cmd *cobra.Command, args []string) error {
+	o.verb, o.patterns, o.output, o.noHeaders = cmd.Name(), args, *o.printing.OutputFormat, *o.printing.NoHeaders
+	for _, pattern := range args {
+		if _, err := path.Match(pattern, ""); err != nil {
+			return cli.Usagef("A pattern has * and ? and [a-z], like a file name in a shell.", "read %q: %w", pattern, err)
+		}
+	}
+	var err error
+	if o.byLabels, err = labels.Parse(o.labelSelector); err != nil {
+		return cli.Usagef("Write it as for kubectl get: -l app=train,tier!=test.", "read --selector: %w", err)
+	}
+	if o.byFields, err = fields.ParseSelector(o.fieldSelector); err != nil {
+		return cli.Usagef("Write it as for kubectl get: --field-selector driver=gpu.example.com.", "read --field-selector: %w", err)
+	}
+	for _, r := range o.byFields.Requirements() {
+		if !slices.Contains(o.fieldNames(), r.Field) {
+			return cli.Usagef("There are "+strings.Join(o.fieldNames(), ", ")+".", "read --field-selector: %s have no field %q", o.plural, r.Field)
+		}
+	}
+	if o.byFields, err = o.byFields.Transform(o.knownValue); err != nil {
+		return err
+	}
+	cmd.Flags().Visit(func(flag *pflag.Flag) {
+		// Flags of a group, and flags of every list, choose nothing.
+		if cli.GroupOf(flag) != "" || slices.Contains([]string{"selector", "field-selector", "all-namespaces", "watch"}, flag.Name) {
+			return
+		}
+		condition := "--" + flag.Name
+		if flag.Value.Type() != "bool" {
+			condition += " " + flag.Value.String()
+		}
+		o.conditions = append(o.conditions, condition)
+	})
+	if o.reader, err = o.reading.ToReader(cmd, o.streams); err != nil {
+		return err
+	}
+	if o.watchEvents && !o.watch {
+		return cli.Usagef("Add --watch, or leave it out.", "--output-watch-events: nothing is watched")
+	}
+	if err := o.checkGroups(); err != nil {
+		return err
+	}
+	switch limited := cmd.Flags().Changed("limit"); {
+	case o.limit < 0:
+		return cli.Usagef("0 stands for all.", "read --limit: %d is negative", o.limit)
+	case o.watch && limited:
+		return cli.Usagef("Leave one of them out.", "--limit and --watch: each change is printed")
+	case !limited && o.fits():
+		o.limit = terminalRows
+	}
+	if o.watch && !o.reader.Live() {
+		return cli.Usagef("Leave one of them out.", "--watch and --snapshot: nothing changes in a file")
+	}
+	if o.printer, err = cli.NewPrinter(o.printing); err != nil {
+		if genericclioptions.IsNoCompatiblePrinterError(err) {
+			return cli.Usagef("Allowed are "+strings.Join(o.printing.AllowedFormats(), ", ")+".", "unknown output format %q", o.output)
+		}
+		return cli.Usagef("", "read the output format: %w", err)
+	}
+	if o.prepare != nil {
+		if err := o.prepare(o); err != nil {
+			return err
+		}
+	}
+	if o.watch && o.counts() {
+		return cli.Usagef("Leave one of them out.", "--by and --watch: only items are watched")
+	}
+	return nil
+}
+
+// knownValue returns a fixed value of a field in its canonical spelling. It fails for other
+// values, which would match nothing, or everything.
+func (o *lister[T]) knownValue(field, value string) (sameField, known string, err error) {
+	f := o.fieldNamed(field)
+	if f.values == nil {
+		return field, value, nil
+	}
+	for _, known := range f.values {
+		if strings.EqualFold(known, value) {
+			return field, known, nil
+		}
+	}
+	if f.also != "" && value != "" {
+		if other, known, err := o.knownValue(f.also, value); err == nil {
+			return other, known, nil
+		}
+	}
+	named := slices.DeleteFunc(slices.Clone(f.values), func(value string) bool { return value == "" })
+	return "", "", cli.Usagef("There are "+strings.Join(named, ", ")+".", "read --field-selector: %s is never %q", field, value)
 }

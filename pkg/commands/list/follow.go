@@ -19,9 +19,7 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/cli-runtime/pkg/printers"
 
-	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/commands/cli"
-	"github.com/kubectl-dra/kubectl-dra/pkg/inventory"
 	"github.com/kubectl-dra/kubectl-dra/pkg/render"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/collect"
 )
@@ -36,7 +34,7 @@ const (
 
 // follow prints the items and then each change, until the context is done. A lost
 // connection is reported once, and again when it is back; it is an error if it stays lost.
-func (o *listOptions[T]) follow(ctx context.Context) error {
+func (o *lister[T]) follow(ctx context.Context) error {
 	clients, err := collect.NewClients(o.reader.Config)
 	if err != nil {
 		return cli.Usagef("Check --kubeconfig, --context and the other flags.", "%w", err)
@@ -49,7 +47,7 @@ func (o *listOptions[T]) follow(ctx context.Context) error {
 		return err
 	}
 	f := &follower[T]{
-		listOptions: o, reported: map[string]bool{},
+		lister: o, reported: map[string]bool{},
 		rows:    printers.NewTablePrinter(printers.PrintOptions{NoHeaders: o.noHeaders, Wide: o.output == "wide"}),
 		aligned: printers.GetNewTabWriter(o.streams.Out),
 	}
@@ -73,7 +71,7 @@ func (o *listOptions[T]) follow(ctx context.Context) error {
 
 // follower remembers the printed items.
 type follower[T runtime.Object] struct {
-	*listOptions[T]
+	*lister[T]
 	known map[string]T
 	// reported are the printed notes.
 	reported map[string]bool
@@ -93,9 +91,7 @@ func (f *follower[T]) look(ctx context.Context, watcher *collect.Watcher, namesp
 	if err := f.connection(watcher); err != nil {
 		return err
 	}
-	snap := watcher.Snapshot()
-	c := cluster.New(snap)
-	from := &listed{Source: &cli.Source{Snap: snap, Namespace: namespace}, cluster: c, inventory: inventory.New(c)}
+	from := newListed(&cli.Source{Snap: watcher.Snapshot(), Namespace: namespace}, f.request)
 	all, err := f.items(ctx, from)
 	if err != nil {
 		return err

@@ -23,14 +23,17 @@ const (
 
 // groupNames returns what items can be grouped by, besides labels: fields that have no longer
 // name for the API server, and groups.
-func (k *kind[T]) groupNames() []string {
+func (l *listing[T]) groupNames() []string {
+	if l.groupedBy != nil {
+		return l.groupedBy
+	}
 	var names []string
-	for _, f := range k.fields {
+	for _, f := range l.fields {
 		if !strings.Contains(f.name, ".") {
 			names = append(names, f.name)
 		}
 	}
-	for _, g := range k.groups {
+	for _, g := range l.groups {
 		names = append(names, g.name)
 	}
 	slices.Sort(names)
@@ -38,35 +41,44 @@ func (k *kind[T]) groupNames() []string {
 }
 
 // valuesOf returns the values of a property of an item.
-func (k *kind[T]) valuesOf(item T, property string, from *listed) []string {
+func (l *listing[T]) valuesOf(item T, property string, from *listed) []string {
 	if key, ok := strings.CutPrefix(property, labelGroup); ok {
-		if value, ok := k.labels(item)[key]; ok {
+		if value, ok := l.labels(item)[key]; ok {
 			return []string{value}
 		}
 		return nil
 	}
-	for _, g := range k.groups {
+	for _, g := range l.groups {
 		if g.name == property {
 			return g.of(item, from)
 		}
 	}
-	return []string{k.fieldSet(item)[property]}
+	return []string{l.fieldSet(item)[property]}
 }
 
 // checkGroups fails for a property that items cannot be grouped by.
-func (o *listOptions[T]) checkGroups(f *listFlags) error {
-	key, isLabel := strings.CutPrefix(f.by, labelGroup)
+func (o *lister[T]) checkGroups() error {
+	key, isLabel := strings.CutPrefix(o.by, labelGroup)
 	switch {
-	case f.by == "":
-		return nil
-	case isLabel && key != "" && f.labelGroups, slices.Contains(f.groupNames, f.by):
+	case o.by == "", isLabel && key != "" && o.labelsOf != "", slices.Contains(o.groupNames(), o.by):
 		return nil
 	}
-	return cli.Usagef("There are "+strings.Join(f.groupings(), ", ")+".", "read --by: %s have no property %q", o.plural, f.by)
+	return cli.Usagef("There are "+strings.Join(o.groupings("KEY"), ", ")+".", "read --by: %s have no property %q", o.plural, o.by)
 }
 
+// groupings lists the values of --by; key stands for the name of a label.
+func (l *listing[T]) groupings(key string) []string {
+	if l.labelsOf == "" {
+		return l.groupNames()
+	}
+	return append(slices.Clone(l.groupNames()), labelGroup+key)
+}
+
+// counts reports whether to print the items in groups.
+func (o *lister[T]) counts() bool { return o.by != "" && o.groupedBy == nil }
+
 // grouped returns the groups of items, and the listing that prints them.
-func (o *listOptions[T]) grouped(items []T, from *listed) (*listOptions[*api.Group], []*api.Group, error) {
+func (o *lister[T]) grouped(items []T, from *listed) (*lister[*api.Group], []*api.Group, error) {
 	how := inventory.Groups[T]{By: o.by, Of: o.name, Names: func(item T) []string { return o.valuesOf(item, o.by, from) }}
 	if o.devices != nil {
 		how.Devices = func(items []T) api.DeviceCounts { return o.devices(items, from) }
@@ -75,15 +87,15 @@ func (o *listOptions[T]) grouped(items []T, from *listed) (*listOptions[*api.Gro
 		how.State = func(item T) string { return o.fieldSet(item)["state"] }
 	}
 	groups := pointers(how.List(items))
-	printing := &listOptions[*api.Group]{
-		listing: listing[*api.Group]{
-			kind: kind[*api.Group]{name: "Group", plural: "groups", names: func(g *api.Group) []string { return []string{g.Name} }},
+	printing := &lister[*api.Group]{
+		listing[*api.Group]{
+			name: "Group", plural: "groups", names: func(g *api.Group) []string { return []string{g.Name} },
 			table: func(groups []*api.Group, _ *listed) *metav1.Table {
 				return render.Groups(groups, strings.TrimPrefix(o.by, labelGroup), o.word())
 			},
 			total: func([]*api.Group, *listed) string { return o.total(items, from) },
 		},
-		output: o.output, noHeaders: o.noHeaders, limit: o.limit, printer: o.printer, streams: o.streams,
+		&request{output: o.output, noHeaders: o.noHeaders, limit: o.limit, printer: o.printer, streams: o.streams},
 	}
 	if o.sortBy == "" {
 		return printing, groups, nil
@@ -93,9 +105,9 @@ func (o *listOptions[T]) grouped(items []T, from *listed) (*listOptions[*api.Gro
 }
 
 // word returns the plural of the kind in one short word.
-func (k *kind[T]) word() string {
-	if name, ok := strings.CutSuffix(strings.ToLower(k.name), "s"); ok {
+func (l *listing[T]) word() string {
+	if name, ok := strings.CutSuffix(strings.ToLower(l.name), "s"); ok {
 		return name + "ses"
 	}
-	return strings.ToLower(k.name) + "s"
+	return strings.ToLower(l.name) + "s"
 }

@@ -9,7 +9,6 @@ import (
 	"strconv"
 
 	"github.com/spf13/cobra"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
@@ -24,7 +23,7 @@ import (
 
 // NewNodes returns the verb that lists nodes.
 func NewNodes(streams genericiooptions.IOStreams, config *genericclioptions.ConfigFlags) *cobra.Command {
-	flags := newListFlags(config, nodeKind())
+	type node = *api.ListedNode
 	problems := false
 	cmd := &cobra.Command{
 		Use:     "nodes [NAME ...]",
@@ -62,48 +61,9 @@ by name.`,
   # The versions of drivers
   kubectl dra nodes -o \
     jsonpath='{range .items[*]}{.name} {.drivers[*].version}{"\n"}{end}'`,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			options, err := newListOptions(flags, cmd, args, listing[*api.ListedNode]{
-				kind:  nodeKind(),
-				reads: inventory.StateReads(snapshot.ResourceNodes, snapshot.ResourcePods, snapshot.ResourcePodGroups, snapshot.ResourceClasses, snapshot.ResourceDaemonSets),
-				asks:  []string{snapshot.ResourceNodes, snapshot.ResourceSlices},
-				items: func(ctx context.Context, from *listed) ([]*api.ListedNode, error) {
-					nodes, err := from.inventory.NodeList(ctx)
-					if err == nil {
-						err = forecast.AddPlaceableOn(ctx, from.cluster, nodes)
-					}
-					if n := from.inventory.Elsewhere(); n > 0 {
-						from.notes = append(from.notes, fmt.Sprintf("%s that several nodes can reach not counted: kubectl dra pools has them", english.Count(n, "device")))
-					}
-					return pointers(nodes), err
-				},
-				keep: func(n *api.ListedNode) bool {
-					if problems {
-						return len(n.Problems) > 0
-					}
-					return len(args) > 0 || len(n.Drivers) > 0 || n.Pods > 0 || n.Devices.Total+n.Devices.Gone > 0 || len(n.Problems) > 0
-				},
-				table: func(nodes []*api.ListedNode, _ *listed) *metav1.Table { return render.Nodes(nodes) },
-				total: func(nodes []*api.ListedNode, _ *listed) string {
-					return render.NodeTotal(inventory.TotalOfNodes(nodes))
-				},
-			}, streams)
-			if err != nil {
-				return err
-			}
-			return options.run(cmd.Context())
-		},
 	}
 	cmd.Flags().BoolVar(&problems, "problems", false, "Only nodes with problems.")
-	flags.addTo(cmd, false)
-	cmd.ValidArgsFunction = cli.CompleteWith(flags.reading, cli.Propose("node"))
-	flags.complete(cmd)
-	return cmd
-}
-
-func nodeKind() kind[*api.ListedNode] {
-	type node = *api.ListedNode
-	return kind[node]{
+	return newCommand(streams, config, cmd, listing[node]{
 		name: "Node", plural: "nodes", prefix: "node/",
 		names:  func(n node) []string { return []string{n.Name} },
 		labels: func(n node) map[string]string { return n.Labels }, labelsOf: "their own",
@@ -130,5 +90,29 @@ func nodeKind() kind[*api.ListedNode] {
 		},
 		devices:   func(nodes []node, _ *listed) api.DeviceCounts { return inventory.TotalOfNodes(nodes).Devices },
 		uncertain: func(n node) bool { return n.Devices.FreeIsUpperBound },
-	}
+
+		proposes: cli.Propose("node"),
+		reads:    inventory.StateReads(snapshot.ResourceNodes, snapshot.ResourcePods, snapshot.ResourcePodGroups, snapshot.ResourceClasses, snapshot.ResourceDaemonSets),
+		asks:     []string{snapshot.ResourceNodes, snapshot.ResourceSlices}, unused: inventory.UnusedByNodes(),
+		items: func(ctx context.Context, from *listed) ([]node, error) {
+			nodes, err := from.inventory.NodeList(ctx)
+			if err == nil {
+				err = forecast.AddPlaceableOn(ctx, from.cluster, nodes)
+			}
+			if n := from.inventory.Elsewhere(); n > 0 {
+				from.notes = append(from.notes, fmt.Sprintf("%s that several nodes can reach not counted: kubectl dra pools has them", english.Count(n, "device")))
+			}
+			return pointers(nodes), err
+		},
+		keep: func(n node, asked *request) bool {
+			if problems {
+				return len(n.Problems) > 0
+			}
+			return len(asked.patterns) > 0 || len(n.Drivers) > 0 || n.Pods > 0 || n.Devices.Total+n.Devices.Gone > 0 || len(n.Problems) > 0
+		},
+		table: plain(render.Nodes),
+		total: func(nodes []node, _ *listed) string {
+			return render.NodeTotal(inventory.TotalOfNodes(nodes))
+		},
+	})
 }

@@ -9,7 +9,6 @@ import (
 	"io"
 
 	"github.com/spf13/cobra"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
@@ -24,7 +23,7 @@ import (
 
 // NewPools returns the verb that lists resource pools.
 func NewPools(streams genericiooptions.IOStreams, config *genericclioptions.ConfigFlags) *cobra.Command {
-	flags := newListFlags(config, poolKind())
+	type pool = *api.Pool
 	askServer := false
 	cmd := &cobra.Command{
 		Use:     "pools [NAME | DRIVER/POOL ...]",
@@ -74,55 +73,64 @@ A NAME can be a pattern like 'node-1*'.`,
   # Which counts are only bounds?
   kubectl dra pools -o \
     custom-columns=POOL:.name,FREE:.devices.free,BOUND:.devices.freeIsUpperBound`,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			options, err := newListOptions(flags, cmd, args, listing[*api.Pool]{
-				kind: poolKind(), reads: inventory.StateReads(snapshot.ResourceNodes, snapshot.ResourcePods, snapshot.ResourcePodGroups),
-				asks: []string{snapshot.ResourceSlices}, unused: inventory.UnusedByPools(),
-				items: func(ctx context.Context, from *listed) ([]*api.Pool, error) {
-					if askServer {
-						if err := askPoolStatus(ctx, from, args); err != nil {
-							return nil, err
-						}
-					}
-					pools, err := from.inventory.Pools(ctx)
-					from.notes = append(from.notes, poolDifferences(pools)...)
-					from.notes = append(from.notes, stillTaken(from.inventory, "counted")...)
-					return pointers(pools), err
-				},
-				table: func(items []*api.Pool, _ *listed) *metav1.Table { return render.Pools(items) },
-				details: func(_ context.Context, w io.Writer, items []*api.Pool, _ *listed) error {
-					return render.PoolDetails(w, items, render.Options{Width: cli.OutputWidth(w)})
-				},
-				total: func(items []*api.Pool, _ *listed) string {
-					return render.PoolTotal(inventory.TotalOfPools(items), flags.inWide("why"))
-				},
-			}, streams)
-			if err != nil {
-				return err
-			}
-			switch {
-			case askServer && !options.reader.Live():
-				return cli.Usagef("Leave one of them out.", "--ask-server and --snapshot: a file has no server to ask")
-			case askServer && options.watch:
-				return cli.Usagef("Leave one of them out.", "--ask-server and --watch: the server is asked only once")
-			case askServer:
-				options.asks = append(options.asks, snapshot.ResourcePoolStatuses)
-			}
-			return options.run(cmd.Context())
-		},
 	}
 	cmd.Flags().BoolVar(&askServer, "ask-server", false,
 		"Let the cluster count, which sees all claims. Creates ResourcePoolStatusRequests and deletes them when they are answered.")
-	flags.addTo(cmd, false)
-	cmd.ValidArgsFunction = cli.CompleteWith(flags.reading, cli.ProposePools)
-	flags.complete(cmd)
-	return cmd
+	return newCommand(streams, config, cmd, listing[pool]{
+		name: "Pool", plural: "pools",
+		names:  namesOfPool,
+		labels: func(p pool) map[string]string { return p.Labels }, labelsOf: "all their ResourceSlices",
+		fields: []field[pool]{
+			{name: "driver", of: func(p pool) string { return p.Driver }},
+			{name: "pool", of: func(p pool) string { return p.Name }},
+			{name: "node", of: func(p pool) string { return p.Node }},
+			{
+				name: "state", of: func(p pool) string { return string(p.State) },
+				values: texts(api.PoolStateUsable, api.PoolStateEmpty, api.PoolStateIncomplete, api.PoolStateInvalid, api.PoolStateNodeGone, api.PoolStateUnusable, api.PoolStateNoSlices),
+			},
+		},
+		devices:   func(items []pool, _ *listed) api.DeviceCounts { return inventory.TotalOfPools(items).Devices },
+		uncertain: func(p pool) bool { return len(p.Devices.Bounds) > 0 },
+
+		proposes: cli.ProposePools,
+		prepare: func(o *lister[pool]) error {
+			switch {
+			case askServer && !o.reader.Live():
+				return cli.Usagef("Leave one of them out.", "--ask-server and --snapshot: a file has no server to ask")
+			case askServer && o.watch:
+				return cli.Usagef("Leave one of them out.", "--ask-server and --watch: the server is asked only once")
+			case askServer:
+				o.asks = append(o.asks, snapshot.ResourcePoolStatuses)
+			}
+			return nil
+		},
+		reads: inventory.StateReads(snapshot.ResourceNodes, snapshot.ResourcePods, snapshot.ResourcePodGroups),
+		asks:  []string{snapshot.ResourceSlices}, unused: inventory.UnusedByPools(),
+		items: func(ctx context.Context, from *listed) ([]pool, error) {
+			if askServer {
+				if err := askPoolStatus(ctx, from); err != nil {
+					return nil, err
+				}
+			}
+			pools, err := from.inventory.Pools(ctx)
+			from.notes = append(from.notes, poolDifferences(pools)...)
+			from.notes = append(from.notes, stillTaken(from.inventory, "counted")...)
+			return pointers(pools), err
+		},
+		table: plain(render.Pools),
+		details: func(_ context.Context, w io.Writer, items []pool, _ *listed) error {
+			return render.PoolDetails(w, items, render.Options{Width: cli.OutputWidth(w)})
+		},
+		total: func(items []pool, from *listed) string {
+			return render.PoolTotal(inventory.TotalOfPools(items), from.asked.inWide("why"))
+		},
+	})
 }
 
 // askPoolStatus lets the cluster count the pools that the patterns name.
-func askPoolStatus(ctx context.Context, from *listed, patterns []string) error {
+func askPoolStatus(ctx context.Context, from *listed) error {
 	snap, made, err := collect.AskPoolStatus(ctx, *from.Clients, from.Snap, func(driver, pool string) bool {
-		return called(patterns, namesOfPool(&api.Pool{Driver: driver, Name: pool}))
+		return called(from.asked.patterns, namesOfPool(&api.Pool{Driver: driver, Name: pool}))
 	})
 	if err != nil {
 		return err
@@ -154,23 +162,3 @@ func poolDifferences(pools []api.Pool) []string {
 }
 
 func namesOfPool(p *api.Pool) []string { return []string{inventory.PoolName(p), p.Name} }
-
-func poolKind() kind[*api.Pool] {
-	type pool = *api.Pool
-	return kind[pool]{
-		name: "Pool", plural: "pools",
-		names:  namesOfPool,
-		labels: func(p pool) map[string]string { return p.Labels }, labelsOf: "all their ResourceSlices",
-		fields: []field[pool]{
-			{name: "driver", of: func(p pool) string { return p.Driver }},
-			{name: "pool", of: func(p pool) string { return p.Name }},
-			{name: "node", of: func(p pool) string { return p.Node }},
-			{
-				name: "state", of: func(p pool) string { return string(p.State) },
-				values: texts(api.PoolStateUsable, api.PoolStateEmpty, api.PoolStateIncomplete, api.PoolStateInvalid, api.PoolStateNodeGone, api.PoolStateUnusable, api.PoolStateNoSlices),
-			},
-		},
-		devices:   func(items []pool, _ *listed) api.DeviceCounts { return inventory.TotalOfPools(items).Devices },
-		uncertain: func(p pool) bool { return len(p.Devices.Bounds) > 0 },
-	}
-}

@@ -20,7 +20,7 @@ import (
 
 // print writes the items and the notes on them. If explained, nothing is said about an
 // empty list.
-func (o *listOptions[T]) print(ctx context.Context, items []T, from *listed, explained bool) error {
+func (o *lister[T]) print(ctx context.Context, items []T, from *listed, explained bool) error {
 	if err := o.printItems(ctx, items, from); err != nil {
 		return fmt.Errorf("print %s: %w", o.plural, err)
 	}
@@ -34,7 +34,7 @@ func (o *listOptions[T]) print(ctx context.Context, items []T, from *listed, exp
 
 // notes returns notes on the items: the gaps, and the uncertainty that they cause unless
 // JSON and YAML mark it. The notes omit gaps that an error reports.
-func (o *listOptions[T]) notes(items []T, from *listed, reported *cli.GapError) []string {
+func (o *lister[T]) notes(items []T, from *listed, reported *cli.GapError) []string {
 	bounded := o.output != "json" && o.output != "yaml" && o.anyUncertain(items)
 	notes := append(snapshot.PreviewAssumptions(from.Snap), cli.GapNotes(from.Snap, reported)...)
 	if bounded {
@@ -46,8 +46,8 @@ func (o *listOptions[T]) notes(items []T, from *listed, reported *cli.GapError) 
 	return append(notes, from.writes...)
 }
 
-func (o *listOptions[T]) printItems(ctx context.Context, items []T, from *listed) error {
-	if o.by != "" {
+func (o *lister[T]) printItems(ctx context.Context, items []T, from *listed) error {
+	if o.counts() {
 		printing, groups, err := o.grouped(items, from)
 		if err != nil {
 			return err
@@ -91,7 +91,7 @@ const terminalRows = 40
 
 // printTable writes the table in one piece, on a terminal so that it fits. The aligner writes each cell and each gap on
 // its own, which is too many calls for the operating system.
-func (o *listOptions[T]) printTable(items []T, from *listed) error {
+func (o *lister[T]) printTable(items []T, from *listed) error {
 	buffer := bufio.NewWriterSize(o.streams.Out, 64<<10)
 	if o.fits() {
 		color, err := cli.UseColor(cli.ColorAuto, o.streams.Out)
@@ -114,7 +114,7 @@ func (o *listOptions[T]) printTable(items []T, from *listed) error {
 }
 
 // printDetails writes the details of -o wide below the table.
-func (o *listOptions[T]) printDetails(ctx context.Context, items []T, from *listed) error {
+func (o *lister[T]) printDetails(ctx context.Context, items []T, from *listed) error {
 	if o.output != "wide" || o.details == nil {
 		return nil
 	}
@@ -122,13 +122,13 @@ func (o *listOptions[T]) printDetails(ctx context.Context, items []T, from *list
 }
 
 // nothing describes the search that found nothing.
-func (o *listOptions[T]) nothing(from *listed) string {
+func (o *lister[T]) nothing(from *listed) string {
 	text := "No " + o.plural
 	if len(o.patterns) > 0 {
 		text += " named " + strings.Join(o.patterns, " or ")
 	}
 	var conditions []string
-	for _, condition := range []string{o.labels.String(), o.fields.String()} {
+	for _, condition := range []string{o.byLabels.String(), o.byFields.String()} {
 		if condition != "" {
 			conditions = append(conditions, condition)
 		}

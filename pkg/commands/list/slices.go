@@ -7,7 +7,6 @@ import (
 	"context"
 
 	"github.com/spf13/cobra"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
@@ -20,7 +19,7 @@ import (
 
 // NewSlices returns the verb that lists ResourceSlices.
 func NewSlices(streams genericiooptions.IOStreams, config *genericclioptions.ConfigFlags) *cobra.Command {
-	flags := newListFlags(config, sliceKind())
+	type slice = *api.Slice
 	cmd := &cobra.Command{
 		Use:     "slices [NAME ...]",
 		Aliases: []string{"slice"},
@@ -43,32 +42,8 @@ A NAME can be a pattern like 'node-1*'.`,
 
   # Those of one driver, the newest last
   kubectl dra slices --field-selector driver=gpu.example.com --sort-by .created`,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			options, err := newListOptions(flags, cmd, args, listing[*api.Slice]{
-				kind: sliceKind(), reads: inventory.StateReads(snapshot.ResourceNodes), asks: []string{snapshot.ResourceSlices}, unused: inventory.UnusedBySlices(),
-				items: func(_ context.Context, from *listed) ([]*api.Slice, error) {
-					return pointers(from.inventory.Slices()), nil
-				},
-				table: func(items []*api.Slice, _ *listed) *metav1.Table { return render.Slices(items) },
-				total: func(items []*api.Slice, _ *listed) string {
-					return render.SliceTotal(inventory.TotalOfSlices(items), flags.inWide("why"))
-				},
-			}, streams)
-			if err != nil {
-				return err
-			}
-			return options.run(cmd.Context())
-		},
 	}
-	flags.addTo(cmd, false)
-	cmd.ValidArgsFunction = cli.CompleteWith(flags.reading, cli.Propose("slice"))
-	flags.complete(cmd)
-	return cmd
-}
-
-func sliceKind() kind[*api.Slice] {
-	type slice = *api.Slice
-	return kind[slice]{
+	return newCommand(streams, config, cmd, listing[slice]{
 		name: "Slice", plural: "ResourceSlices", prefix: "resourceslice.resource.k8s.io/",
 		names:  func(s slice) []string { return []string{s.Name} },
 		labels: func(s slice) map[string]string { return s.Labels }, labelsOf: "their own",
@@ -91,10 +66,16 @@ func sliceKind() kind[*api.Slice] {
 			return api.DeviceCounts{Total: total.Devices, Free: total.Free, FreeIsUpperBound: total.FreeIsUpperBound}
 		},
 		uncertain: func(s slice) bool { return s.FreeIsUpperBound },
-		ageless: func(s slice) slice {
-			out := *s
-			out.AgeSeconds = 0
-			return &out
+		ageless:   func(s slice) { s.AgeSeconds = 0 },
+
+		proposes: cli.Propose("slice"),
+		reads:    inventory.StateReads(snapshot.ResourceNodes), asks: []string{snapshot.ResourceSlices}, unused: inventory.UnusedBySlices(),
+		items: func(_ context.Context, from *listed) ([]slice, error) {
+			return pointers(from.inventory.Slices()), nil
 		},
-	}
+		table: plain(render.Slices),
+		total: func(items []slice, from *listed) string {
+			return render.SliceTotal(inventory.TotalOfSlices(items), from.asked.inWide("why"))
+		},
+	})
 }

@@ -25,7 +25,7 @@ import (
 // NewTaints returns the verb that lists device taints, with the verbs that change them
 // below it.
 func NewTaints(streams genericiooptions.IOStreams, config *genericclioptions.ConfigFlags) *cobra.Command {
-	flags := newListFlags(config, taintKind())
+	type item = *api.Taint
 	cmd := &cobra.Command{
 		Use:     "taints [KEY | RULE ...]",
 		Aliases: []string{"taint"},
@@ -51,38 +51,50 @@ whether and when it gets evicted and for how long it tolerates the taint.`,
   # Which pods would a new rule evict?
   kubectl dra taints add --pool gpu-04 example.com/maintenance:NoExecute \
     --dry-run=client`,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			options, err := newListOptions(flags, cmd, args, listing[*api.Taint]{
-				kind: taintKind(), reads: inventory.StateReads(snapshot.ResourcePods), asks: []string{snapshot.ResourceSlices, snapshot.ResourceTaintRules},
-				items: func(_ context.Context, from *listed) ([]*api.Taint, error) {
-					if from.Snap.Gap(snapshot.ResourcePods) != nil {
-						from.notes = append(from.notes, "pods that could not be read may be evicted, too: counts with ≥ are bounds")
-					}
-					taints := from.inventory.Taints()
-					from.notes = append(from.notes, taintsOff(from.cluster, taints)...)
-					for _, rule := range from.Snap.TaintRules {
-						if text := from.cluster.Taints.OpenRuleText(rule); text != "" {
-							from.notes = append(from.notes, text)
-						}
-					}
-					return pointers(taints), nil
-				},
-				table: func(taints []*api.Taint, from *listed) *metav1.Table {
-					return render.Taints(taints, from.Snap.Now())
-				},
-				total: func(taints []*api.Taint, _ *listed) string { return render.TaintTotal(inventory.TotalOfTaints(taints)) },
-			}, streams)
-			if err != nil {
-				return err
-			}
-			return options.run(cmd.Context())
-		},
 	}
-	flags.addTo(cmd, false)
-	cmd.ValidArgsFunction = cli.CompleteWith(flags.reading, cli.ProposeTaints)
-	flags.complete(cmd)
 	cmd.AddCommand(taint.NewPreview(streams, config), taint.NewAdd(streams, config), taint.NewRemove(streams, config))
-	return cmd
+	return newCommand(streams, config, cmd, listing[item]{
+		name: "Taint", plural: "device taints",
+		names: func(t item) []string {
+			names := []string{inventory.TaintText(t), t.Key}
+			if t.Rule != "" {
+				names = append(names, t.Rule)
+			}
+			return names
+		},
+		labels: func(t item) map[string]string { return t.Labels }, labelsOf: "their DeviceTaintRules",
+		fields: []field[item]{
+			{name: "key", of: func(t item) string { return t.Key }},
+			{name: "value", of: func(t item) string { return t.Value }},
+			{
+				name: "effect", of: func(t item) string { return t.Effect },
+				values: texts(resourceapi.DeviceTaintEffectNoSchedule, resourceapi.DeviceTaintEffectNoExecute, resourceapi.DeviceTaintEffectNone),
+			},
+			{name: "rule", of: func(t item) string { return t.Rule }},
+			{name: "driver", of: func(t item) string { return t.Driver }},
+		},
+		uncertain: func(t item) bool { return t.ClaimsAreLowerBounds || t.PodsAreLowerBounds },
+
+		proposes: cli.ProposeTaints,
+		reads:    inventory.StateReads(snapshot.ResourcePods), asks: []string{snapshot.ResourceSlices, snapshot.ResourceTaintRules},
+		items: func(_ context.Context, from *listed) ([]item, error) {
+			if from.Snap.Gap(snapshot.ResourcePods) != nil {
+				from.notes = append(from.notes, "pods that could not be read may be evicted, too: counts with ≥ are bounds")
+			}
+			taints := from.inventory.Taints()
+			from.notes = append(from.notes, taintsOff(from.cluster, taints)...)
+			for _, rule := range from.Snap.TaintRules {
+				if text := from.cluster.Taints.OpenRuleText(rule); text != "" {
+					from.notes = append(from.notes, text)
+				}
+			}
+			return pointers(taints), nil
+		},
+		table: func(taints []item, from *listed) *metav1.Table {
+			return render.Taints(taints, from.Snap.Now())
+		},
+		total: func(taints []item, _ *listed) string { return render.TaintTotal(inventory.TotalOfTaints(taints)) },
+	})
 }
 
 // taintsOff notes the disabled feature gates without which taints do nothing.
@@ -97,30 +109,4 @@ func taintsOff(c *cluster.Cluster, taints []api.Taint) []string {
 		return []string{"the feature gate DRADeviceTaintRules is off, so rules do nothing"}
 	}
 	return nil
-}
-
-func taintKind() kind[*api.Taint] {
-	type taint = *api.Taint
-	return kind[taint]{
-		name: "Taint", plural: "device taints",
-		names: func(t taint) []string {
-			names := []string{inventory.TaintText(t), t.Key}
-			if t.Rule != "" {
-				names = append(names, t.Rule)
-			}
-			return names
-		},
-		labels: func(t taint) map[string]string { return t.Labels }, labelsOf: "their DeviceTaintRules",
-		fields: []field[taint]{
-			{name: "key", of: func(t taint) string { return t.Key }},
-			{name: "value", of: func(t taint) string { return t.Value }},
-			{
-				name: "effect", of: func(t taint) string { return t.Effect },
-				values: texts(resourceapi.DeviceTaintEffectNoSchedule, resourceapi.DeviceTaintEffectNoExecute, resourceapi.DeviceTaintEffectNone),
-			},
-			{name: "rule", of: func(t taint) string { return t.Rule }},
-			{name: "driver", of: func(t taint) string { return t.Driver }},
-		},
-		uncertain: func(t taint) bool { return t.ClaimsAreLowerBounds || t.PodsAreLowerBounds },
-	}
 }

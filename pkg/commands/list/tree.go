@@ -157,8 +157,7 @@ func (o *treeOptions) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	c := cluster.New(from.Snap)
-	have := &listed{Source: from, cluster: c, inventory: inventory.New(c)}
+	have := newListed(from, nil)
 	var trees []api.Branch
 	for _, start := range o.starts {
 		if start.kind == "node" && start.name == "" {

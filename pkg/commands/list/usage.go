@@ -13,6 +13,7 @@ import (
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
+	"github.com/kubectl-dra/kubectl-dra/pkg/commands/cli"
 	"github.com/kubectl-dra/kubectl-dra/pkg/inventory"
 	"github.com/kubectl-dra/kubectl-dra/pkg/render"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
@@ -20,8 +21,7 @@ import (
 
 // NewUsage returns the verb that lists who uses devices.
 func NewUsage(streams genericiooptions.IOStreams, config *genericclioptions.ConfigFlags) *cobra.Command {
-	flags := newListFlags(config, usageKind())
-	flags.groupNames, flags.labelGroups, flags.by = []string{groupNamespace, "owner"}, true, groupNamespace
+	type usage = *api.Usage
 	cmd := &cobra.Command{
 		Use:   "usage [NAME ...]",
 		Short: "List who uses devices, and who waits for them",
@@ -51,52 +51,37 @@ whole cluster, also with -n.`,
   # How much of each class?
   kubectl dra usage -A -o \
     jsonpath='{range .items[*].classes[*]}{.class} {.used}{"\n"}{end}'`,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			by := flags.by
-			options, err := newListOptions(flags, cmd, args, listing[*api.Usage]{
-				kind:  usageKind(),
-				reads: []string{snapshot.ResourceClaims, snapshot.ResourceSlices, snapshot.ResourcePods, snapshot.ResourceTemplates, snapshot.ResourceClasses, snapshot.ResourceNamespaces, snapshot.ResourceMetrics},
-				asks:  []string{snapshot.ResourceClaims},
-				items: func(_ context.Context, from *listed) ([]*api.Usage, error) {
-					namespace := from.Namespace
-					if flags.allNamespaces {
-						namespace = ""
-					}
-					return pointers(from.inventory.UsageBy(by, namespace)), nil
-				},
-				table: func(items []*api.Usage, _ *listed) *metav1.Table {
-					return render.Usage(items, strings.TrimPrefix(by, labelGroup))
-				},
-				total: func(items []*api.Usage, _ *listed) string { return render.UsageTotal(inventory.TotalOfUsage(items)) },
-			}, streams)
-			if err != nil {
-				return err
-			}
-			options.by = ""
-			return options.run(cmd.Context())
-		},
 	}
-	flags.addTo(cmd, true)
-	cmd.ValidArgsFunction = cobra.NoFileCompletions
-	flags.complete(cmd)
-	return cmd
-}
-
-func usageKind() kind[*api.Usage] {
-	type usage = *api.Usage
-	return kind[usage]{
+	return newCommand(streams, config, cmd, listing[usage]{
 		name: "Usage", plural: "uses of devices",
 		names:     func(u usage) []string { return []string{u.Name} },
 		fields:    []field[usage]{{name: "name", of: func(u usage) string { return u.Name }}},
 		uncertain: func(u usage) bool { return u.UsedIsLowerBound || u.PodsAreUnknown },
-		ageless: func(u usage) usage {
-			out := *u
-			out.LongestSeconds, out.IdleSeconds = 0, 0
-			out.Classes = append([]api.TeamClass{}, u.Classes...)
-			for i := range out.Classes {
-				out.Classes[i].LongestSeconds = 0
+		ageless: func(u usage) {
+			u.LongestSeconds, u.IdleSeconds = 0, 0
+			for i := range u.Classes {
+				u.Classes[i].LongestSeconds = 0
 			}
-			return &out
 		},
-	}
+		labelsOf: "the pods or, where they have none, of the claims or of the namespaces", groupedBy: []string{groupNamespace, "owner"}, namespaced: true,
+
+		proposes: cli.Propose("namespace"),
+		reads: []string{
+			snapshot.ResourceClaims, snapshot.ResourcePods, snapshot.ResourceTemplates, snapshot.ResourceClasses,
+			snapshot.ResourceNodes, snapshot.ResourceNamespaces, snapshot.ResourceMetrics,
+		},
+		asks:   []string{snapshot.ResourceClaims},
+		unused: inventory.UnusedByUsage(),
+		items: func(_ context.Context, from *listed) ([]usage, error) {
+			of := inventory.UsageOf{By: from.asked.by, Namespace: from.Namespace, Labels: from.asked.byLabels}
+			if from.asked.allNamespaces {
+				of.Namespace = ""
+			}
+			return pointers(from.inventory.UsageBy(of)), nil
+		},
+		table: func(items []usage, from *listed) *metav1.Table {
+			return render.Usage(items, strings.TrimPrefix(from.asked.by, labelGroup))
+		},
+		total: func(items []usage, _ *listed) string { return render.UsageTotal(inventory.TotalOfUsage(items)) },
+	})
 }
