@@ -222,13 +222,7 @@ func noteBlocks(p *Page, e *api.Explanation, fixes []fix) []block {
 		add("Assumed", "assumption", text)
 	}
 	add("Others", "note", differentText(e.DifferentPods))
-	var shown []*api.Remedy
-	for i := range fixes {
-		if fixes[i].remedy != nil {
-			shown = append(shown, fixes[i].remedy)
-		}
-	}
-	for _, text := range remedyPods(e, shown) {
+	for _, text := range remedyPods(e, fixes) {
 		add("Note", "note", text)
 	}
 	if h := e.WhyHere; h != nil && len(h.NotEvaluated) > 0 {

@@ -15,16 +15,6 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
 )
 
-// fix is a remedy, or a next step.
-type fix struct {
-	actor, text, node string
-	// commands are for the shell; diff is a change of files instead.
-	commands []string
-	diff     string
-	// remedy is nil for a next step.
-	remedy *api.Remedy
-}
-
 // briefFixes returns the first remedies and next steps, and how many are left out. Something
 // to wait for makes room for what somebody can do.
 func briefFixes(e *api.Explanation, opts Options) (fixes []fix, left int) {
@@ -32,12 +22,11 @@ func briefFixes(e *api.Explanation, opts Options) (fixes []fix, left int) {
 	if opts.AllRemedies {
 		return all, e.MoreRemedies
 	}
-	waits := func(f fix) bool { return f.actor == "" }
 	for spare := len(all) - mostFixes; spare > 0; spare-- {
 		last := len(all) - 1
-		if i := slices.IndexFunc(all, waits); i >= 0 && !waits(all[last]) {
+		if i := slices.IndexFunc(all, fix.waits); i >= 0 && !all[last].waits() {
 			for later := i + 1; later < len(all); later++ {
-				if waits(all[later]) {
+				if all[later].waits() {
 					last = later
 				}
 			}
@@ -48,73 +37,25 @@ func briefFixes(e *api.Explanation, opts Options) (fixes []fix, left int) {
 	return all, left + e.MoreRemedies
 }
 
-// fixesOf returns the remedies, and the next steps, each text once.
-func fixesOf(e *api.Explanation) []fix {
-	var fixes []fix
-	for i := range e.Remedies {
-		r := &e.Remedies[i]
-		f := fix{actor: Actor(r.Actor), text: r.Change, node: r.Node, commands: r.Commands, diff: r.Diff, remedy: r}
-		switch {
-		case e.NodeCount == 1:
-			f.node = ""
-		case r.Nodes > 1:
-			f.node = english.Count(r.Nodes, "node")
+// fixBlocks draws what can be done, a block each, of at most so many lines; 0 means all.
+func fixBlocks(p *Page, fixes []fix, lines int) []block {
+	t := newFixTable(p, briefLabel+ColumnGap, fixes)
+	labels := labels{}
+	blocks := make([]block, 0, len(fixes))
+	for i := range fixes {
+		f, label, number := fixes[i], "Next", ""
+		if f.remedy != nil {
+			label, number = "Fix", strconv.Itoa(i+1)
 		}
-		if r.Actor == api.ActorNobody {
+		if f.waits() {
 			// The text says that it is waited for.
 			f.actor = ""
 		}
-		fixes = append(fixes, f)
-	}
-	steps := len(fixes)
-	for _, step := range e.NextSteps {
-		who := Actor(step.Actor)
-		if i := slices.IndexFunc(fixes[steps:], func(f fix) bool { return f.text == step.Text }); i >= 0 {
-			fixes[steps+i].actor += ", " + who
-			continue
-		}
-		fixes = append(fixes, fix{actor: who, text: step.Text, commands: step.Commands})
-	}
-	return fixes
-}
-
-// fixBlocks draws what can be done, a block each, of at most so many lines; 0 means all.
-func fixBlocks(p *Page, fixes []fix, lines int) []block {
-	who := len("admin")
-	texts, nodes := make([]string, len(fixes)), make([]string, len(fixes))
-	for i := range fixes {
-		who = max(who, Widest(actorWidth, fixes[i].actor))
-		texts[i], nodes[i] = fixes[i].text, fixes[i].node
-	}
-	margin := briefLabel + who + 2*ColumnGap
-	width, beside := messageColumn(p, margin, texts, nodes)
-	blocks := make([]block, 0, len(fixes))
-	label := ""
-	for i := range fixes {
-		f := &fixes[i]
-		was, number := label, ""
-		if label = "Next"; f.remedy != nil {
-			label, number = "Fix", strconv.Itoa(i+1)
-		}
-		said := label
-		if label == was {
-			said = ""
-		}
-		cells := []Cell{
-			{Text: said, Width: len("Next"), Mark: Strong},
-			{Text: number, Width: briefLabel - len("Next") - ColumnGap, Right: true, Mark: Strong},
-			{Text: f.actor, Width: who, Mark: Strong},
-			{Text: f.text, Lines: lines},
-		}
-		if beside {
-			cells[3].Width = width
-			cells = append(cells, Cell{Text: f.node, Mark: Faint})
-		} else if f.node != "" {
-			cells[3].Text += " (" + f.node + ")"
-		}
+		cells := t.row(&f, lines, Cell{Text: labels.once(label), Width: len("Next"), Mark: Strong},
+			Cell{Text: number, Width: briefLabel - len("Next") - ColumnGap, Right: true, Mark: Strong})
 		b := p.block(func(p *Page) { p.TableRow(0, cells...) })
 		if p.Opts.Commands {
-			b.text = append(b.text, p.block(func(p *Page) { p.Verbatim(margin, cmp.Or(f.diff, strings.Join(f.commands, "\n"))) }).text...)
+			b.text = append(b.text, p.block(func(p *Page) { p.Verbatim(t.margin, cmp.Or(f.diff, strings.Join(f.commands, "\n"))) }).text...)
 		}
 		blocks = append(blocks, b)
 	}

@@ -20,13 +20,6 @@ const (
 	leastFunnel = 4
 )
 
-// funnelRow is a line of a funnel.
-type funnelRow struct {
-	count       int
-	label, text string
-	mark        Mark
-}
-
 // funnelBlock draws the funnels of as many requests as fit into so many lines, under an
 // empty line. It prefers requests without enough devices.
 func funnelBlock(p *Page, e *api.Explanation, room int) block {
@@ -72,7 +65,7 @@ func funnelBlock(p *Page, e *api.Explanation, room int) block {
 // most so many rejections, a line each. With lines to spare, texts get a second one; it
 // returns how many.
 func writeBriefFunnel(p *Page, r *api.RequestExplanation, most, spare int) (second int) {
-	first, rows := openingOf(p, r)
+	first, rows := funnelRows(p, r)
 	title := english.Plural(first.count, "device", "devices") + " of class " + r.DeviceClass + ", " + neededBy(r)
 	if first.count == 0 && first.text != "" && r.Pools > 0 {
 		title = neededBy(r) + ": " + first.text
@@ -81,17 +74,9 @@ func writeBriefFunnel(p *Page, r *api.RequestExplanation, most, spare int) (seco
 	if first.count == 0 {
 		return 0
 	}
-	bars := rejectionBars(p, rows, most)
-	m := Bad
-	if enough(r) {
-		m = Good
-	}
-	bars = append(bars, funnelRow{count: r.Eligible, label: "available", text: whereAvailable(r), mark: m})
-	labels := make([]string, len(bars))
-	for i := range bars {
-		labels[i] = bars[i].label
-	}
-	label := Widest(labelWidth, labels...)
+	bars := rejectionBars(rows, most)
+	bars = append(bars, funnelRow{count: r.Eligible, label: "available", text: whereAvailable(r), mark: availableMark(r)})
+	label := Widest(labelWidth, english.Texts(bars, funnelRow.labelOf)...)
 	left := p.Table - briefLabel - label - 3*ColumnGap
 	longest := func(b *funnelRow) int { return Widest(p.Table, strings.Fields(b.text)...) + len(" …") }
 	long := min(max(p.Table/8, shortBar), longBar)
@@ -134,12 +119,12 @@ func neededBy(r *api.RequestExplanation) string {
 
 // rejectionBars returns a bar for each check, those that reject few devices as one if there
 // are too many.
-func rejectionBars(p *Page, rows []api.Rejection, most int) []funnelRow {
+func rejectionBars(rows []funnelRow, most int) []funnelRow {
 	least := 0
 	if len(rows) > most {
 		counts := make([]int, 0, len(rows))
 		for i := range rows {
-			counts = append(counts, rows[i].Count)
+			counts = append(counts, rows[i].count)
 		}
 		slices.Sort(counts)
 		least = counts[len(rows)-max(most-1, 0)-1] + 1
@@ -147,21 +132,17 @@ func rejectionBars(p *Page, rows []api.Rejection, most int) []funnelRow {
 	var bars []funnelRow
 	others := funnelRow{label: "other checks", mark: Bad}
 	var names []string
-	for i := range rows {
-		r := &rows[i]
-		if r.Count < least {
-			others.count += r.Count
-			names = append(names, fmt.Sprintf("%s %d", r.Label, r.Count))
+	for _, row := range rows {
+		if row.count < least {
+			others.count += row.count
+			names = append(names, fmt.Sprintf("%s %d", row.label, row.count))
 			continue
 		}
-		text := r.Message
-		if h := r.Holders; h != nil {
-			text = holdersText(h)
+		if h := row.rejection.Holders; h != nil {
+			row.text = holdersText(h)
 		}
-		if place := placeText(p, r); place != "" {
-			text = strings.TrimSpace(text + " (" + place + ")")
-		}
-		bars = append(bars, funnelRow{r.Count, r.Label, text, Bad})
+		row.text = row.textAtPlace()
+		bars = append(bars, row)
 	}
 	if others.count > 0 {
 		others.text = strings.Join(names, ", ")

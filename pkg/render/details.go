@@ -47,15 +47,12 @@ func ClaimDetails(w io.Writer, claims []*api.Claim, opts Options) error {
 }
 
 func writeClaimDetails(p *Page, c *api.Claim) {
-	type reported struct{ device, text string }
-	var reports []reported
-	var names []string
+	var reports [][]Cell
 	for _, r := range c.Requests {
 		for i := range r.Devices {
-			name := r.Devices[i].Pool + "/" + r.Devices[i].Device
 			for _, text := range []string{networkText(r.Devices[i].Status), dataText(r.Devices[i].Status)} {
 				if text != "" {
-					reports, names = append(reports, reported{name, text}), append(names, name)
+					reports = append(reports, []Cell{{Text: r.Devices[i].Pool + "/" + r.Devices[i].Device}, {Text: text}})
 				}
 			}
 		}
@@ -64,20 +61,10 @@ func writeClaimDetails(p *Page, c *api.Claim) {
 		return
 	}
 	p.Text(0, Strong, "Claim "+Qualified(c.Namespace, c.Name))
-	width := Widest(30, names...)
-	for _, n := range reports {
-		p.Row(2, Cell{Text: n.device, Width: width}, Cell{Text: n.text})
-	}
+	p.Rows(2, reports, 30)
 	for _, flag := range c.Flags {
 		p.Text(2, Plain, string(flag.Name)+": "+flag.Message)
 	}
-}
-
-// usage is a line about a partly used amount.
-type usage struct {
-	name, text string
-	percent    int
-	by         []string
 }
 
 func writePool(p *Page, pool *api.Pool) {
@@ -85,16 +72,24 @@ func writePool(p *Page, pool *api.Pool) {
 		return
 	}
 	p.Text(0, Strong, "Pool "+pool.Driver+"/"+pool.Name)
-	var lines []usage
+	var lines [][]Cell
+	add := func(name, consumed, total string, percent int, lower bool, by []string) {
+		who := []Cell{{}, {}}
+		if len(by) > 0 {
+			who = []Cell{{Text: "by"}, {Text: strings.Join(collapse(by), ", ")}}
+		}
+		text := least(lower) + inventory.QuantityText(consumed) + "/" + inventory.QuantityText(total)
+		lines = append(lines, append([]Cell{{Text: name}, {Text: Bar(percent)}, {Text: text}}, who...))
+	}
 	for i := range pool.Capacity {
 		c := &pool.Capacity[i]
-		lines = append(lines, usage{name: lastPart(c.Name), text: least(c.ConsumedIsLowerBound) + inventory.QuantityText(c.Consumed) + "/" + inventory.QuantityText(c.Total), percent: c.ConsumedPercent})
+		add(lastPart(c.Name), c.Consumed, c.Total, c.ConsumedPercent, c.ConsumedIsLowerBound, nil)
 	}
 	for i := range pool.Counters {
 		c := &pool.Counters[i]
-		lines = append(lines, usage{name: c.CounterSet + "/" + c.Name, text: least(c.ConsumedIsLowerBound) + inventory.QuantityText(c.Consumed) + "/" + inventory.QuantityText(c.Total), percent: c.ConsumedPercent, by: c.UsedBy})
+		add(c.CounterSet+"/"+c.Name, c.Consumed, c.Total, c.ConsumedPercent, c.ConsumedIsLowerBound, c.UsedBy)
 	}
-	writeUsages(p, lines)
+	p.Rows(2, lines, 40, BarWidth+2, 20, len("by"))
 	for i := range pool.Partitions {
 		if partition := &pool.Partitions[i]; partition.MoreFit != nil {
 			p.Text(2, Plain, fmt.Sprintf("%s more of %s would fit; %d of %s allocated",
@@ -103,28 +98,6 @@ func writePool(p *Page, pool *api.Pool) {
 	}
 	for i := range pool.Unhealthy {
 		p.Text(2, Bad, "unhealthy: "+pool.Unhealthy[i].Name+english.PrecededBy(": ", pool.Unhealthy[i].Message))
-	}
-}
-
-func writeUsages(p *Page, lines []usage) {
-	names, texts := make([]string, len(lines)), make([]string, len(lines))
-	for i := range lines {
-		names[i], texts[i] = lines[i].name, lines[i].text
-	}
-	nameWidth, textWidth := Widest(40, names...), Widest(20, texts...)
-	for i := range lines {
-		line := &lines[i]
-		by := ""
-		if len(line.by) > 0 {
-			by = "by"
-		}
-		p.Row(2,
-			Cell{Text: line.name, Width: nameWidth},
-			Cell{Text: Bar(line.percent), Width: BarWidth + 2},
-			Cell{Text: line.text, Width: textWidth},
-			Cell{Text: by, Width: len("by")},
-			Cell{Text: strings.Join(collapse(line.by), ", ")},
-		)
 	}
 }
 
@@ -182,14 +155,11 @@ func writeExtendedResource(p *Page, r *api.ExtendedResource) {
 		}
 		nodes[text] = append(nodes[text], r.Nodes[i].Node)
 	}
-	names := make([]string, len(order))
-	for i, text := range order {
-		names[i] = strings.Join(someNodes(nodes[text]), ", ")
+	rows := make([][]Cell, 0, len(order))
+	for _, text := range order {
+		rows = append(rows, []Cell{{Text: strings.Join(someNodes(nodes[text]), ", ")}, {Text: text}})
 	}
-	width := Widest(30, names...)
-	for i, text := range order {
-		p.Row(2, Cell{Text: names[i], Width: width}, Cell{Text: text})
-	}
+	p.Rows(2, rows, 30)
 }
 
 // someNodes names a few nodes, and counts the rest.

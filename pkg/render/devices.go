@@ -44,21 +44,16 @@ func writeAllocation(p *Page, a *api.Allocation, titled bool) {
 
 // writeDevices lists allocated devices, the requests in a column of their own.
 func writeDevices(p *Page, indent int, devices []api.AllocatedDevice) {
-	requests := make([]string, len(devices))
-	for i := range devices {
-		requests[i] = devices[i].Request
-		if devices[i].Container != "" {
-			requests[i] = cluster.RequestTitle(devices[i].Request, devices[i].Container, devices[i].ExtendedResource)
-		}
-	}
-	width := Widest(30, requests...)
+	rows := make([][]Cell, 0, len(devices))
 	for i := range devices {
 		d := &devices[i]
-		p.Row(indent,
-			Cell{Text: requests[i], Width: width},
-			Cell{Text: deviceText(d)},
-		)
+		request := d.Request
+		if d.Container != "" {
+			request = cluster.RequestTitle(d.Request, d.Container, d.ExtendedResource)
+		}
+		rows = append(rows, []Cell{{Text: request}, {Text: deviceText(d)}})
 	}
+	p.Rows(indent, rows, 30)
 }
 
 func deviceText(d *api.AllocatedDevice) string {

@@ -6,7 +6,6 @@ package render
 import (
 	"fmt"
 	"io"
-	"slices"
 	"strings"
 
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
@@ -83,32 +82,6 @@ func writeAssumptions(p *Page, e *api.Explanation) {
 	}
 	p.Heading("Assumptions (not verified)")
 	p.Items(e.Assumptions...)
-}
-
-func writeNextSteps(p *Page, e *api.Explanation) {
-	if len(e.NextSteps) == 0 {
-		return
-	}
-	p.Heading("Next steps")
-	var texts []string
-	actors, commands := map[string][]string{}, map[string][]string{}
-	for _, step := range e.NextSteps {
-		commands[step.Text] = step.Commands
-		if actors[step.Text] == nil {
-			texts = append(texts, step.Text)
-		}
-		if who := Actor(step.Actor); !slices.Contains(actors[step.Text], who) {
-			actors[step.Text] = append(actors[step.Text], who)
-		}
-	}
-	width := len("admin")
-	for _, who := range actors {
-		width = max(width, Widest(actorWidth, strings.Join(who, ", ")))
-	}
-	for _, text := range texts {
-		p.Row(2, Cell{Text: strings.Join(actors[text], ", "), Width: width, Mark: Strong}, Cell{Text: text})
-		p.Verbatim(2+width+ColumnGap, strings.Join(commands[text], "\n"))
-	}
 }
 
 // writeAllocator names the allocator that answered, for people who doubt the answer.

@@ -7,6 +7,7 @@ import (
 	"cmp"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
@@ -91,6 +92,30 @@ func limitText(limits []api.CopyLimit) string {
 	return strings.Join(texts, ", ")
 }
 
+// numberCells returns a line of numbers, or of their titles.
+func numberCells(m Mark, texts ...string) []Cell {
+	cells := make([]Cell, 0, len(texts)+2)
+	for _, text := range texts {
+		cells = append(cells, Cell{Text: text, Right: true, Mark: m})
+	}
+	return cells
+}
+
+// alignNumbers aligns lines of numbers that are indented by two, and returns where the next
+// column begins.
+func alignNumbers(rows [][]Cell) (margin int) {
+	limits := make([]int, len(rows[0]))
+	for i := range limits {
+		limits[i] = Unlimited
+	}
+	Align(rows, limits...)
+	margin = 2
+	for _, cell := range rows[0] {
+		margin += cell.Width + ColumnGap
+	}
+	return margin
+}
+
 // writeCopyNodes draws the groups of nodes: the copies on each, the number of nodes, and
 // why they take no more.
 func writeCopyNodes(p *Page, groups []api.CopyNodes) {
@@ -98,49 +123,31 @@ func writeCopyNodes(p *Page, groups []api.CopyNodes) {
 	if !p.Opts.Wide && len(shown) > ShownGroups+1 {
 		shown = shown[:ShownGroups]
 	}
-	header := []string{"NOW", "RELEASED", "NODES"}
-	columns := [][]string{{}, {}, {}}
-	lines := make([]api.NodeGroup, len(shown))
-	messages := make([]string, len(shown))
+	rows := [][]Cell{numberCells(Faint, "NOW", "RELEASED", "NODES")}
+	lines, messages := make([]api.NodeGroup, len(shown)), make([]string, len(shown))
 	for i := range shown {
-		g := &shown[i]
-		for at, n := range []int{g.Now, g.Released, g.Count} {
-			columns[at] = append(columns[at], english.Thousands(n))
+		g, m := &shown[i], Plain
+		if g.Now > 0 {
+			m = Good
 		}
+		rows = append(rows, numberCells(m, english.Thousands(g.Now), english.Thousands(g.Released), english.Thousands(g.Count)))
 		messages[i] = cmp.Or(g.Message, string(g.Code))
 		lines[i] = api.NodeGroup{Names: g.Names, Count: g.Count}
 	}
-	widths := make([]int, len(header))
-	margin := 2
-	for at := range header {
-		widths[at] = Widest(Unlimited, append(columns[at], header[at])...)
-		margin += widths[at] + ColumnGap
-	}
+	margin := alignNumbers(rows)
 	names, message, beside := NameColumn(p, margin, lines, messages)
-	row := func(m Mark, texts []string, more ...Cell) {
-		cells := make([]Cell, 0, len(texts)+len(more))
-		for at, text := range texts {
-			cells = append(cells, Cell{Text: text, Width: widths[at], Right: true, Mark: m})
-		}
-		p.TableRow(2, append(cells, more...)...)
-	}
-	heading := []Cell{{Text: "WHY NO MORE", Mark: Faint}}
+	heading := append(slices.Clip(rows[0]), Cell{Text: "WHY NO MORE", Mark: Faint})
 	if beside {
-		heading[0].Width = message
+		heading[3].Width = message
 		heading = append(heading, Cell{Text: "NAMES", Mark: Faint})
 	}
-	row(Faint, header, heading...)
+	p.TableRow(2, heading...)
 	for i := range shown {
-		m := Plain
-		if shown[i].Now > 0 {
-			m = Good
-		}
-		texts := []string{columns[0][i], columns[1][i], columns[2][i]}
 		if beside {
-			row(m, texts, Cell{Text: messages[i], Width: message}, Cell{Text: names[i], Whole: true, Mark: Faint})
+			p.TableRow(2, append(rows[i+1], Cell{Text: messages[i], Width: message}, Cell{Text: names[i], Whole: true, Mark: Faint})...)
 			continue
 		}
-		row(m, texts, Cell{Text: messages[i]})
+		p.TableRow(2, append(rows[i+1], Cell{Text: messages[i]})...)
 		p.Text(margin+2, Faint, p.Some(shown[i].Names, shown[i].Count, p.Table-margin-2))
 	}
 	if rest := groups[len(shown):]; len(rest) > 0 {

@@ -42,28 +42,17 @@ func FitShapes(w io.Writer, f *api.FitShapes, opts Options) error {
 func shapeHeader() []string { return []string{"NOW", "PACKED", "RELEASED", "LOST", "CLAIMS"} }
 
 func writeShapes(p *Page, shapes []api.ShapeFit) {
-	header := shapeHeader()
-	lines := make([][]string, 0, len(shapes))
-	widths := make([]int, len(header))
+	rows := [][]Cell{numberCells(Faint, shapeHeader()...)}
 	for i := range shapes {
-		lines = append(lines, shapeNumbers(&shapes[i]))
-	}
-	for at := range header {
-		widths[at] = Widest(Unlimited, header[at])
-		for _, line := range lines {
-			widths[at] = max(widths[at], Widest(Unlimited, line[at]))
+		m := Plain
+		if shapes[i].Now.AtLeast > 0 {
+			m = Good
 		}
+		rows = append(rows, numberCells(m, shapeNumbers(&shapes[i])...))
 	}
-	margin := 2 + BarWidth + 2 + ColumnGap
-	for _, width := range widths {
-		margin += width + ColumnGap
-	}
-	row := func(m Mark, numbers []string, load, what string) {
-		cells := make([]Cell, 0, len(numbers)+2)
-		for at, text := range numbers {
-			cells = append(cells, Cell{Text: text, Width: widths[at], Right: true, Mark: m})
-		}
-		cells = append(cells, Cell{Text: load, Width: BarWidth + 2, Mark: m})
+	margin := alignNumbers(rows) + BarWidth + 2 + ColumnGap
+	row := func(cells []Cell, load, what string) {
+		cells = append(cells, Cell{Text: load, Width: BarWidth + 2, Mark: cells[0].Mark})
 		if Widest(Unlimited, what) <= p.Table-margin {
 			p.TableRow(2, append(cells, Cell{Text: what})...)
 			return
@@ -71,17 +60,13 @@ func writeShapes(p *Page, shapes []api.ShapeFit) {
 		p.TableRow(2, cells...)
 		p.Text(6, Plain, what)
 	}
-	row(Faint, header, "IN USE", "A CLAIM FOR")
+	row(rows[0], "IN USE", "A CLAIM FOR")
 	for i := range shapes {
 		s := &shapes[i]
 		if i == 0 || shapes[i-1].Shape.Class != s.Shape.Class {
 			p.Text(0, Strong, s.Shape.Class)
 		}
-		m := Plain
-		if s.Now.AtLeast > 0 {
-			m = Good
-		}
-		row(m, lines[i], shapeLoad(s), shapeText(&s.Shape))
+		row(rows[i+1], shapeLoad(s), shapeText(&s.Shape))
 		if s.Stop != nil && (p.Opts.Wide || s.Released.AtLeast == 0) {
 			p.Text(6, Faint, english.Sentence(s.Stop.Message))
 		}

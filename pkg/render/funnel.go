@@ -144,20 +144,14 @@ func requestTitle(r *api.RequestExplanation) string {
 // writeFunnel draws the way from the devices of the class to the available ones: one line
 // for each check that rejects some.
 func writeFunnel(p *Page, r *api.RequestExplanation) {
-	first, rows := openingOf(p, r)
+	first, rows := funnelRows(p, r)
 	rows, rest := someReasons(p, rows)
-	numbers := []string{strconv.Itoa(first.count), strconv.Itoa(r.Eligible), "----"}
-	var labels, messages, places []string
-	for i := range rows {
-		labels = append(labels, rows[i].Label)
-		messages = append(messages, rows[i].Message)
-		places = append(places, placeText(p, &rows[i]))
-		numbers = append(numbers, "-"+strconv.Itoa(rows[i].Count))
-	}
-	number := max(Widest(12, numbers...), 5)
-	label := Widest(labelWidth, labels...)
+	places := english.Texts(rows, func(row funnelRow) string { return row.place })
+	numbers := english.Texts(rows, func(row funnelRow) string { return "-" + strconv.Itoa(row.count) })
+	number := max(Widest(12, append([]string{strconv.Itoa(first.count), strconv.Itoa(r.Eligible)}, numbers...)...), 5)
+	label := Widest(labelWidth, english.Texts(rows, funnelRow.labelOf)...)
 	margin := number + label + 2*ColumnGap
-	message, beside := messageColumn(p, margin, messages, places)
+	message, beside := messageColumn(p, margin, english.Texts(rows, func(row funnelRow) string { return row.text }), places)
 	edge := margin + message
 	if beside {
 		edge += ColumnGap + Widest(p.Table, places...)
@@ -169,34 +163,31 @@ func writeFunnel(p *Page, r *api.RequestExplanation) {
 		return
 	}
 	for i := range rows {
-		cells := []Cell{{Text: numbers[3+i], Width: number, Right: true, Mark: Bad}}
-		said := messages[i]
-		if !beside && places[i] != "" {
-			said = strings.TrimSpace(said + " (" + places[i] + ")")
+		row := &rows[i]
+		cells := []Cell{{Text: numbers[i], Width: number, Right: true, Mark: row.mark}}
+		said := row.text
+		if !beside {
+			said = row.textAtPlace()
 		}
 		switch {
 		case p.Table-margin < columnsRoom:
-			cells = append(cells, Cell{Text: joined(rows[i].Label, said)})
+			cells = append(cells, Cell{Text: joined(row.label, said)})
 		case beside:
-			cells = append(cells, Cell{Text: rows[i].Label, Width: label}, Cell{Text: said, Width: message}, Cell{Text: places[i], Mark: Faint})
+			cells = append(cells, Cell{Text: row.label, Width: label}, Cell{Text: said, Width: message}, Cell{Text: row.place, Mark: Faint})
 		default:
-			cells = append(cells, Cell{Text: rows[i].Label, Width: label}, Cell{Text: said})
+			cells = append(cells, Cell{Text: row.label, Width: label}, Cell{Text: said})
 		}
 		p.TableRow(0, cells...)
 		if p.Opts.Wide {
-			writeEvidence(p, number+ColumnGap, rows[i].Evidence)
-			writeDeviceList(p, number+ColumnGap, rows[i].Devices)
+			writeEvidence(p, number+ColumnGap, row.rejection.Evidence)
+			writeDeviceList(p, number+ColumnGap, row.rejection.Devices)
 		}
 	}
 	if len(rest) > 0 {
 		p.Text(number+ColumnGap, Faint, moreReasons(rest))
 	}
 	p.Row(0, Cell{Text: "----", Width: number, Right: true})
-	m := Bad
-	if enough(r) {
-		m = Good
-	}
-	p.Row(0, Cell{Text: numbers[1], Width: number, Right: true, Mark: m}, Cell{Text: availableText(p, r)})
+	p.Row(0, Cell{Text: strconv.Itoa(r.Eligible), Width: number, Right: true, Mark: availableMark(r)}, Cell{Text: availableText(p, r)})
 	if p.Opts.Wide {
 		writeDeviceList(p, number+ColumnGap, r.EligibleDevices)
 		writeSelectors(p, 2, r.Selectors)
@@ -210,20 +201,47 @@ type opening struct {
 	text, aside string
 }
 
-// openingOf says how many devices there are, and which rejections are to follow.
-// Those of other classes are only counted, unless somebody wants all of it.
-func openingOf(p *Page, r *api.RequestExplanation) (first opening, rows []api.Rejection) {
-	rows = r.Rejected
-	if p.Opts.Wide || len(rows) == 0 || rows[0].Code != api.ClassSelectorFalse {
+// funnelRow is a line of a funnel.
+type funnelRow struct {
+	count       int
+	label, text string
+	// place says which devices a rejection is about, or where they are.
+	place string
+	mark  Mark
+	// rejection has the evidence; nil for available devices, and for several rejections in one line.
+	rejection *api.Rejection
+}
+
+func (r funnelRow) labelOf() string { return r.label }
+
+// textAtPlace returns the text with the place behind it.
+func (r funnelRow) textAtPlace() string {
+	if r.place == "" {
+		return r.text
+	}
+	return strings.TrimSpace(r.text + " (" + r.place + ")")
+}
+
+// funnelRows says how many devices there are, and lists the rejections.
+// Devices of other classes are only counted, unless somebody wants all of it.
+func funnelRows(p *Page, r *api.RequestExplanation) (first opening, rows []funnelRow) {
+	for i := range r.Rejected {
+		row := funnelRow{count: r.Rejected[i].Count, label: r.Rejected[i].Label, text: r.Rejected[i].Message, place: r.Rejected[i].Where, mark: Bad, rejection: &r.Rejected[i]}
+		if p.oneNode {
+			row.place = DeviceNames(r.Rejected[i].Devices)
+		}
+		rows = append(rows, row)
+	}
+	if p.Opts.Wide || len(rows) == 0 || rows[0].rejection.Code != api.ClassSelectorFalse {
 		return opening{count: r.Considered, text: consideredText(r)}, rows
 	}
 	others := &rows[0]
-	first = opening{count: r.Considered - others.Count, text: devicesWord(r.Considered-others.Count) + " of the class"}
+	first = opening{count: r.Considered - others.count, text: devicesWord(r.Considered-others.count) + " of the class"}
 	if first.count > 0 {
-		first.aside = fmt.Sprintf("%d of %s belong to other classes", others.Count, english.Count(r.Considered, "device"))
-		return first, rows[1:]
+		first.aside = fmt.Sprintf("%d of %s belong to other classes", others.count, english.Count(r.Considered, "device"))
+	} else {
+		first.text += fmt.Sprintf("; the %s of other classes: %s", english.Count(others.count, "device"), others.text)
 	}
-	first.text += fmt.Sprintf("; the %s of other classes: %s", english.Count(others.Count, "device"), others.Message)
 	return first, rows[1:]
 }
 
@@ -317,6 +335,14 @@ func enough(r *api.RequestExplanation) bool {
 	return r.Eligible > 0 && int64(r.MostOnOneNode) >= max(r.Needs, 1)
 }
 
+// availableMark marks whether there are enough.
+func availableMark(r *api.RequestExplanation) Mark {
+	if enough(r) {
+		return Good
+	}
+	return Bad
+}
+
 // availableText says where the available devices are.
 func availableText(p *Page, r *api.RequestExplanation) string {
 	if p.oneNode {
@@ -344,7 +370,7 @@ func availableText(p *Page, r *api.RequestExplanation) string {
 }
 
 // someReasons leaves out what would flood the page.
-func someReasons(p *Page, rows []api.Rejection) (shown, rest []api.Rejection) {
+func someReasons(p *Page, rows []funnelRow) (shown, rest []funnelRow) {
 	if !p.oneNode || p.Opts.Wide || len(rows) <= shownReasons+1 {
 		return rows, nil
 	}
@@ -352,20 +378,12 @@ func someReasons(p *Page, rows []api.Rejection) (shown, rest []api.Rejection) {
 }
 
 // moreReasons counts the reasons left out.
-func moreReasons(rest []api.Rejection) string {
+func moreReasons(rest []funnelRow) string {
 	devices := 0
 	for i := range rest {
-		devices += rest[i].Count
+		devices += rest[i].count
 	}
 	return fmt.Sprintf("and %s for %s: -o wide lists them", english.Count(len(rest), "more reason"), english.Count(devices, "device"))
-}
-
-// placeText says which devices a rejection is about, or where they are.
-func placeText(p *Page, rejection *api.Rejection) string {
-	if !p.oneNode {
-		return rejection.Where
-	}
-	return DeviceNames(rejection.Devices)
 }
 
 // availableOnNode says how many devices of the one node are available, and

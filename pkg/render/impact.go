@@ -109,11 +109,11 @@ func writeImpactPods(p *Page, i *api.Impact, section impactSection, now time.Tim
 		return
 	}
 	p.Heading(section.title)
-	var names, owners []string
+	rows := make([][]Cell, 0, len(pods))
 	for k := range pods {
-		names, owners = append(names, Qualified(pods[k].Namespace, pods[k].Name)), append(owners, ownerText(&pods[k]))
+		rows = append(rows, []Cell{{Text: Qualified(pods[k].Namespace, pods[k].Name), Whole: true}, {Text: ownerText(&pods[k]), Whole: true, Mark: Faint}})
 	}
-	nameWidth, ownerWidth := Widest(maxImpactColumn, names...), Widest(maxImpactColumn, owners...)
+	Align(rows, maxImpactColumn, maxImpactColumn)
 	for _, same := range sameReason(pods) {
 		reason := pods[same[0]].Reason
 		for _, k := range same {
@@ -121,7 +121,7 @@ func writeImpactPods(p *Page, i *api.Impact, section impactSection, now time.Tim
 			if len(same) == 1 {
 				text += english.PrecededBy(". ", reason)
 			}
-			p.TableRow(2, Cell{Text: names[k], Width: nameWidth, Whole: true}, Cell{Text: owners[k], Width: ownerWidth, Whole: true, Mark: Faint}, Cell{Text: text, Mark: mark})
+			p.TableRow(2, append(rows[k], Cell{Text: text, Mark: mark})...)
 			if p.Opts.Wide && len(pods[k].Devices) > 0 {
 				p.List(6, Faint, pods[k].Devices)
 			}

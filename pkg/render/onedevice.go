@@ -45,18 +45,17 @@ func writeDevice(p *Page, e *api.Explanation) {
 		writeDeviceRequest(p, &d.Requests[i], d.Summary, unknown)
 	}
 	p.Heading("Properties of the device")
-	facts := deviceFacts(d)
-	titles := make([]string, len(facts))
-	for i := range facts {
-		titles[i] = facts[i][0]
-	}
-	width := Widest(labelWidth, titles...)
-	for i, fact := range facts {
-		if i > 0 && fact[0] == facts[i-1][0] {
+	var facts [][]Cell
+	title := ""
+	for _, fact := range deviceFacts(d) {
+		if fact[0] == title {
 			fact[0] = ""
+		} else {
+			title = fact[0]
 		}
-		p.Row(2, Cell{Text: fact[0], Width: width}, Cell{Text: fact[1]})
+		facts = append(facts, []Cell{{Text: fact[0]}, {Text: fact[1]}})
 	}
+	p.Rows(2, facts, labelWidth)
 }
 
 // requestClaim returns the name of the claim of a request or, before it exists, of what it is

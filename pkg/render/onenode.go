@@ -29,13 +29,7 @@ func writePools(p *Page, e *api.Explanation) {
 		return
 	}
 	p.Heading("Pools reachable from " + e.Node.Name)
-	names, sizes := make([]string, len(e.Node.Pools)), make([]string, len(e.Node.Pools))
-	for i := range e.Node.Pools {
-		pool := &e.Node.Pools[i]
-		names[i] = pool.Driver + "/" + pool.Name
-		sizes[i] = english.Count(pool.Devices, "device")
-	}
-	name, size := Widest(namesWidth, names...), Widest(12, sizes...)
+	rows := make([][]Cell, 0, len(e.Node.Pools))
 	for i := range e.Node.Pools {
 		pool := &e.Node.Pools[i]
 		state, m := "usable", Good
@@ -45,9 +39,13 @@ func writePools(p *Page, e *api.Explanation) {
 		case pool.Code != "":
 			state, m = "partly used: "+pool.Message, Unsure
 		}
-		p.Row(2, Cell{Text: names[i], Width: name}, Cell{Text: sizes[i], Width: size}, Cell{Text: state, Mark: m})
-		if p.Opts.Wide && pool.Evidence != nil {
-			writeEvidence(p, 4, []api.Evidence{*pool.Evidence})
+		rows = append(rows, []Cell{{Text: pool.Driver + "/" + pool.Name}, {Text: english.Count(pool.Devices, "device")}, {Text: state, Mark: m}})
+	}
+	Align(rows, namesWidth, 12)
+	for i, row := range rows {
+		p.Row(2, row...)
+		if evidence := e.Node.Pools[i].Evidence; p.Opts.Wide && evidence != nil {
+			writeEvidence(p, 4, []api.Evidence{*evidence})
 		}
 	}
 }

@@ -284,6 +284,27 @@ func Widest(limit int, texts ...string) int {
 	return min(w, limit)
 }
 
+// Align gives the first columns of rows the width of their widest text, each at most its limit.
+func Align(rows [][]Cell, limits ...int) {
+	for column, limit := range limits {
+		width := 0
+		for _, row := range rows {
+			width = max(width, Widest(limit, row[column].Text))
+		}
+		for _, row := range rows {
+			row[column].Width = width
+		}
+	}
+}
+
+// Rows adds aligned lines of columns.
+func (p *Page) Rows(indent int, rows [][]Cell, limits ...int) {
+	Align(rows, limits...)
+	for _, row := range rows {
+		p.Row(indent, row...)
+	}
+}
+
 // Heading starts a part of the page under a title.
 func (p *Page) Heading(title string) {
 	p.Blank()

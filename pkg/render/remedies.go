@@ -18,52 +18,119 @@ import (
 // actorWidth is the most that the column of those who can do something takes.
 const actorWidth = 12
 
+// fix is a remedy, or a next step.
+type fix struct {
+	actor, text string
+	// where says where it fits after a remedy.
+	where string
+	// commands are for the shell; diff is a change of files instead.
+	commands []string
+	diff     string
+	// remedy is nil for a next step.
+	remedy *api.Remedy
+}
+
+// waits reports whether nobody has to do anything.
+func (f fix) waits() bool { return f.remedy != nil && f.remedy.Actor == api.ActorNobody }
+
+// fixesOf returns the remedies, and the next steps, each text once.
+func fixesOf(e *api.Explanation) []fix {
+	var fixes []fix
+	for i := range e.Remedies {
+		r := &e.Remedies[i]
+		f := fix{actor: Actor(r.Actor), text: r.Change, where: r.Node, commands: r.Commands, diff: r.Diff, remedy: r}
+		switch {
+		case e.NodeCount == 1:
+			f.where = ""
+		case r.Nodes > 1:
+			f.where = english.Count(r.Nodes, "node")
+		}
+		fixes = append(fixes, f)
+	}
+	steps := len(fixes)
+	for _, step := range e.NextSteps {
+		who := Actor(step.Actor)
+		if i := slices.IndexFunc(fixes[steps:], func(f fix) bool { return f.text == step.Text }); i < 0 {
+			fixes = append(fixes, fix{actor: who, text: step.Text, commands: step.Commands})
+		} else if f := &fixes[steps+i]; !slices.Contains(strings.Split(f.actor, ", "), who) {
+			f.actor += ", " + who
+		}
+	}
+	return fixes
+}
+
+// fixTable has the widths of the columns of fixes: who can act, what to do and, if there is
+// room for it beside, where it then fits. margin is where the second begins.
+type fixTable struct {
+	who, margin, width int
+	beside             bool
+}
+
+// newFixTable returns the columns of fixes, the first of which begins at an indent.
+func newFixTable(p *Page, indent int, fixes []fix) fixTable {
+	t := fixTable{who: max(len("admin"), Widest(actorWidth, english.Texts(fixes, func(f fix) string { return f.actor })...))}
+	t.margin = indent + t.who + ColumnGap
+	t.width, t.beside = messageColumn(p, t.margin, english.Texts(fixes, func(f fix) string { return f.text }), english.Texts(fixes, func(f fix) string { return f.where }))
+	return t
+}
+
+// row returns the cells of a fix behind other ones, the text in at most so many lines.
+func (t *fixTable) row(f *fix, lines int, before ...Cell) []Cell {
+	text := Cell{Text: f.text, Lines: lines}
+	if t.beside {
+		text.Width = t.width
+		return append(before, Cell{Text: f.actor, Width: t.who, Mark: Strong}, text, Cell{Text: f.where, Mark: Faint})
+	}
+	if f.where != "" {
+		text.Text += " (" + f.where + ")"
+	}
+	return append(before, Cell{Text: f.actor, Width: t.who, Mark: Strong}, text)
+}
+
 // writeRemedies draws what would make it fit: a sentence for each, at its right where
 // it then fits, and below what changes.
 func writeRemedies(p *Page, e *api.Explanation) {
-	if len(e.Remedies) == 0 {
+	fixes := fixesOf(e)[:len(e.Remedies)]
+	if len(fixes) == 0 {
 		return
 	}
 	commands := p.Opts.Wide || p.Opts.Commands
 	title := "Remedies (each verified with the scheduler's allocator)"
-	if !commands && slices.ContainsFunc(e.Remedies, func(r api.Remedy) bool { return len(r.Commands) > 0 }) {
+	if !commands && slices.ContainsFunc(fixes, func(f fix) bool { return len(f.commands) > 0 }) {
 		title = "Remedies (each verified with the scheduler's allocator; --commands prints them for the shell)"
 	}
 	p.Heading(title)
-	number, who := len(strconv.Itoa(len(e.Remedies))), len("admin")
-	margin := 2 + number + who + 2*ColumnGap
-	changes, results := make([]string, len(e.Remedies)), make([]string, len(e.Remedies))
-	for i := range e.Remedies {
-		changes[i], results[i] = e.Remedies[i].Change, remedyResult(&e.Remedies[i])
+	for i := range fixes {
+		fixes[i].where = remedyResult(fixes[i].remedy)
 	}
-	width, beside := messageColumn(p, margin, changes, results)
-	for i := range e.Remedies {
-		r := &e.Remedies[i]
-		cells := []Cell{
-			{Text: strconv.Itoa(i + 1), Width: number, Right: true},
-			{Text: Actor(r.Actor), Width: who, Mark: Strong},
-			{Text: changes[i], Width: width},
-		}
-		if beside {
-			cells = append(cells, Cell{Text: results[i], Mark: Faint})
-		} else {
-			cells[2] = Cell{Text: changes[i] + " (" + results[i] + ")"}
-		}
-		p.TableRow(2, cells...)
-		writeRemedyEdits(p, margin, r)
+	number := len(strconv.Itoa(len(fixes)))
+	t := newFixTable(p, 2+number+ColumnGap, fixes)
+	for i := range fixes {
+		p.TableRow(2, t.row(&fixes[i], 0, Cell{Text: strconv.Itoa(i + 1), Width: number, Right: true})...)
+		writeRemedyEdits(p, t.margin, fixes[i].remedy)
 		if commands {
-			p.Verbatim(margin, strings.Join(r.Commands, "\n"))
+			p.Verbatim(t.margin, strings.Join(fixes[i].commands, "\n"))
 		}
 	}
 	if e.MoreRemedies > 0 {
-		p.Text(margin, Plain, fmt.Sprintf("and %d more: --all-remedies lists them", e.MoreRemedies))
+		p.Text(t.margin, Plain, fmt.Sprintf("and %d more: --all-remedies lists them", e.MoreRemedies))
 	}
-	remedies := make([]*api.Remedy, len(e.Remedies))
-	for i := range e.Remedies {
-		remedies[i] = &e.Remedies[i]
-	}
-	for _, note := range remedyPods(e, remedies) {
+	for _, note := range remedyPods(e, fixes) {
 		p.Text(2+number+ColumnGap, Plain, note)
+	}
+}
+
+// writeNextSteps draws what somebody can do besides.
+func writeNextSteps(p *Page, e *api.Explanation) {
+	steps := fixesOf(e)[len(e.Remedies):]
+	if len(steps) == 0 {
+		return
+	}
+	p.Heading("Next steps")
+	t := newFixTable(p, 2, steps)
+	for i := range steps {
+		p.Row(2, t.row(&steps[i], 0)...)
+		p.Verbatim(t.margin, strings.Join(steps[i].commands, "\n"))
 	}
 }
 
@@ -104,20 +171,18 @@ const maxRemedyLines = 6
 // RemedyLines returns a line for what would help, with who can do it: the remedies or, if
 // there are none, the next steps.
 func RemedyLines(e *api.Explanation) []string {
+	fixes := fixesOf(e)
+	if len(e.Remedies) > 0 {
+		fixes = fixes[:len(e.Remedies)]
+	}
 	var lines []string
-	for i := range e.Remedies[:min(len(e.Remedies), maxRemedyLines)] {
-		r := &e.Remedies[i]
-		line := fmt.Sprintf("%-5s  %s", Actor(r.Actor), r.Change)
-		if said := remedyResult(r); said != "" {
-			line += " (" + said + ")"
+	for i := range fixes[:min(len(fixes), maxRemedyLines)] {
+		f := &fixes[i]
+		line := fmt.Sprintf("%-5s  %s", f.actor, f.text)
+		if f.remedy != nil {
+			line += " (" + remedyResult(f.remedy) + ")"
 		}
 		lines = append(lines, line)
-	}
-	if len(e.Remedies) > 0 {
-		return lines
-	}
-	for _, step := range e.NextSteps[:min(len(e.NextSteps), maxRemedyLines)] {
-		lines = append(lines, fmt.Sprintf("%-5s  %s", Actor(step.Actor), step.Text))
 	}
 	return lines
 }
@@ -254,13 +319,13 @@ func plainValue(value json.RawMessage) string {
 
 // remedyPods says who else uses what the remedies change, and what becomes of
 // them, each sentence once.
-func remedyPods(e *api.Explanation, remedies []*api.Remedy) []string {
+func remedyPods(e *api.Explanation, fixes []fix) []string {
 	var notes []string
 	if len(e.SchedulingGates) > 0 {
 		notes = append(notes, "The "+gatesText(e)+english.Plural(len(e.SchedulingGates), " stays", " stay")+": the scheduler looks at the pod once "+english.Plural(len(e.SchedulingGates), "it is", "they are")+" removed.")
 	}
-	for _, r := range remedies {
-		for _, note := range podNotes(e.Target, r) {
+	for i := range fixes {
+		for _, note := range podNotes(e.Target, fixes[i].remedy) {
 			if !slices.Contains(notes, note) {
 				notes = append(notes, note)
 			}
@@ -270,6 +335,9 @@ func remedyPods(e *api.Explanation, remedies []*api.Remedy) []string {
 }
 
 func podNotes(target api.ObjectRef, r *api.Remedy) []string {
+	if r == nil {
+		return nil
+	}
 	var running, waiting, replaced, repaired []string
 	for i := range r.UsedBy {
 		pod := &r.UsedBy[i]

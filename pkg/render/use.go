@@ -113,11 +113,7 @@ func writeBlocks(p *Page, blocks []api.DeviceCheck) {
 		return
 	}
 	p.Heading("Blocked for requests that do not tolerate it")
-	labels := make([]string, 0, len(blocks))
-	for i := range blocks {
-		labels = append(labels, blocks[i].Label)
-	}
-	width := Widest(labelWidth, labels...)
+	width := Widest(labelWidth, english.Texts(blocks, func(c api.DeviceCheck) string { return c.Label })...)
 	for i := range blocks {
 		p.Row(2, Cell{Text: blocks[i].Label, Width: width, Mark: Bad}, Cell{Text: blocks[i].Message})
 		if p.Opts.Wide {
@@ -172,11 +168,7 @@ func writeFailed(p *Page, r *api.RequestUse) {
 		p.Text(5, Plain, r.Message)
 		return
 	}
-	labels := make([]string, 0, len(r.Failed))
-	for i := range r.Failed {
-		labels = append(labels, r.Failed[i].Label)
-	}
-	width := Widest(labelWidth, labels...)
+	width := Widest(labelWidth, english.Texts(r.Failed, func(c api.DeviceCheck) string { return c.Label })...)
 	for i := range r.Failed {
 		said, m := checkText(api.CheckFailed, i > 0)
 		p.Row(5, Cell{Text: said, Width: len("also fails"), Mark: m}, Cell{Text: r.Failed[i].Label, Width: width}, Cell{Text: r.Failed[i].Message})
@@ -202,11 +194,7 @@ func waiterText(r *api.RequestUse) string {
 func writeNodeUse(p *Page, e *api.UseExplanation) {
 	p.Text(0, Strong, "Node "+e.Target.Name+" has "+strings.TrimSuffix(e.Summary, "."))
 	p.Blank()
-	blocks := make([]string, 0, len(e.Node.Blocks))
-	for i := range e.Node.Blocks {
-		blocks = append(blocks, e.Node.Blocks[i].Message)
-	}
-	p.Field("Node", strings.Join(blocks, "; "))
+	p.Field("Node", strings.Join(english.Texts(e.Node.Blocks, func(c api.NodeMisfit) string { return c.Message }), "; "))
 	p.Field("Waiting", waitingText(e.WaitingPods), notExplainedText(e.NotExplained))
 	p.Field("Unknown", e.Undetermined)
 	writeUseGroups(p, e)
@@ -248,21 +236,18 @@ func writeUseGroups(p *Page, e *api.UseExplanation) {
 		return
 	}
 	p.Heading("Devices")
-	states, names := make([]string, len(e.Devices)), make([]string, len(e.Devices))
-	count := 0
-	for i := range e.Devices {
-		d := &e.Devices[i]
-		states[i] = groupState(d.State)
-		names[i] = strings.Join(collapse(d.Names), ", ")
-		count = max(count, len(strconv.Itoa(len(d.Names))))
-	}
-	state, name := Widest(labelWidth, states...), Widest(labelWidth, names...)
+	rows := make([][]Cell, 0, len(e.Devices))
 	for i := range e.Devices {
 		d := &e.Devices[i]
 		_, m := useText(d.State)
-		p.Row(2, Cell{Text: strconv.Itoa(len(d.Names)), Width: count, Right: true}, Cell{Text: states[i], Width: state, Mark: m},
-			Cell{Text: names[i], Width: name}, Cell{Text: d.Summary})
+		rows = append(rows, []Cell{
+			{Text: strconv.Itoa(len(d.Names)), Right: true},
+			{Text: groupState(d.State), Mark: m},
+			{Text: strings.Join(collapse(d.Names), ", ")},
+			{Text: d.Summary},
+		})
 	}
+	p.Rows(2, rows, labelWidth, labelWidth, labelWidth)
 }
 
 func groupState(s api.DeviceUseState) string {
@@ -287,12 +272,12 @@ func writeWaitingMisfits(p *Page, misfits []api.WaitingMisfit) {
 		return
 	}
 	p.Heading("What keeps waiting pods away from the node")
-	count := 0
+	rows := make([][]Cell, 0, len(misfits))
 	for i := range misfits {
-		count = max(count, len(strconv.Itoa(misfits[i].PodCount)))
+		rows = append(rows, []Cell{
+			{Text: strconv.Itoa(misfits[i].PodCount), Right: true},
+			{Text: misfits[i].Message + " (" + english.Sample(english.Texts(misfits[i].Pods, api.ObjectRef.QualifiedName), 3) + ")"},
+		})
 	}
-	for i := range misfits {
-		p.Row(2, Cell{Text: strconv.Itoa(misfits[i].PodCount), Width: count, Right: true},
-			Cell{Text: misfits[i].Message + " (" + english.Sample(english.Texts(misfits[i].Pods, api.ObjectRef.QualifiedName), 3) + ")"})
-	}
+	p.Rows(2, rows, labelWidth)
 }

@@ -21,7 +21,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/commands/cli"
 )
 
-// request is what a list verb is asked for: its flags, and what they and the arguments say.
+// request has the flags of a list verb, and the values that they and the arguments stand for.
 type request struct {
 	streams       genericiooptions.IOStreams
 	reading       *cli.ReadingFlags

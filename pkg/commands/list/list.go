@@ -18,7 +18,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/commands/cli"
 )
 
-// lister lists what was asked for.
+// lister lists the items of a listing that a request is for.
 type lister[T runtime.Object] struct {
 	listing[T]
 	*request
