@@ -106,7 +106,7 @@ func TestSharedClaimsAgreeWithScheduler(t *testing.T) {
 			if got := e.Members.Group; got.Fit != test.fit {
 				t.Errorf("after: %s %s: %s; group %+v", e.Verdict, e.Code, e.Summary, got)
 			}
-			if got := c.whyText(t, "podgroup/worker", "-n", namespace); got.code == 0 || !strings.Contains(got.errOut, "PodGroup "+namespace+"/worker not found") || !strings.Contains(got.errOut, "did you mean workers?") {
+			if got := c.whyText(t, "podgroup/worker", "-n", namespace); got.code == 0 || !strings.Contains(got.errOut, "PodGroup "+namespace+"/worker: not found") || !strings.Contains(got.errOut, "did you mean workers?") {
 				t.Errorf("a PodGroup that does not exist: code %d, %s", got.code, got.errOut)
 			}
 		})

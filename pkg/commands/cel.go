@@ -235,8 +235,7 @@ func (o *celOptions) choose(ctx context.Context, from *cli.Source, c *cluster.Cl
 	if err != nil {
 		return nil, nil, err
 	}
-	notes := append(cli.GapNotes(from.Snap, nil), cli.NoSuchDevices(c, o.Driver, "", "")...)
-	notes = append(notes, cli.FailureNotes(failures)...)
+	notes := append(cli.GapNotes(from.Snap, nil), cli.FailureNotes(failures)...)
 	if o.device == "" {
 		return chosen, notes, nil
 	}
@@ -258,7 +257,7 @@ func (o *celOptions) noDevice(name string, from *cli.Source) error {
 			where += " (" + chosen.flag + " " + chosen.value + ")"
 		}
 	}
-	return cli.NotFound("device", name, where, "List what there is: kubectl dra devices")
+	return cli.NotFound("device", name, where+cli.Near(from.Snap, "", "device", name), "List what there is: kubectl dra devices")
 }
 
 // devicesNamed returns the devices of a name, which may lack the pool and the driver.

@@ -21,7 +21,6 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/commands/cli"
 	"github.com/kubectl-dra/kubectl-dra/pkg/commands/taint"
-	"github.com/kubectl-dra/kubectl-dra/pkg/english"
 	"github.com/kubectl-dra/kubectl-dra/pkg/forecast"
 	"github.com/kubectl-dra/kubectl-dra/pkg/render"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
@@ -74,12 +73,7 @@ again, else 2 if that is not known for one, else 0.`,
   # Only the pods that find no place
   kubectl dra impact drain gpu-02 -o \
     jsonpath='{range .pods[?(@.outcome=="NoPlace")]}{.name}{"\n"}{end}'`,
-		Args: func(_ *cobra.Command, args []string) error {
-			if len(args) == 0 {
-				return nil
-			}
-			return cli.Usagef("Write drain, cordon, taint, remove, apply or upgrade.", "unknown change %q", args[0])
-		},
+		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 		// Flags of subcommands come with a missing or misspelled subcommand.
 		FParseErrWhitelist: cobra.FParseErrWhitelist{UnknownFlags: true},
@@ -281,7 +275,7 @@ func removedDevice(name string) chooser {
 			return forecast.Change{}, err
 		}
 		if device == nil {
-			return forecast.Change{}, cli.NotFound("device", name, from.Snap.Source, "List what there is: kubectl dra devices")
+			return forecast.Change{}, cli.NotFound("device", name, from.Snap.Source+cli.Near(from.Snap, "", "device", name), missingHints()["device"])
 		}
 		return forecast.RemoveDevice((*device).ID), nil
 	}
@@ -295,6 +289,11 @@ func (o *impactOptions) run(ctx context.Context, choose chooser) error {
 	if gaps := cli.GapsIn(from.Snap, []string{snapshot.ResourceSlices, snapshot.ResourceClaims, snapshot.ResourcePods, snapshot.ResourceNodes}, "", true); len(gaps) > 0 {
 		return &cli.GapError{Doing: "show the impact", Gaps: gaps, Live: o.reader.Live()}
 	}
+	if d := o.devices; d != nil {
+		if absent := cli.AbsentDevices(from.Snap, ptr.Deref(d.Driver, ""), ptr.Deref(d.Pool, ""), ptr.Deref(d.Device, "")); len(absent) > 0 {
+			return absent[0]
+		}
+	}
 	change, err := choose(from)
 	if err != nil {
 		return err
@@ -304,13 +303,10 @@ func (o *impactOptions) run(ctx context.Context, choose chooser) error {
 	bar.Done()
 	var missing *forecast.NotFoundError
 	if errors.As(err, &missing) {
-		return cli.NotFound(missing.Kind, missing.Name, from.Snap.Source+english.DidYouMean(missing.Name, existing(from.Snap, missing.Kind)), missingHints()[missing.Kind])
+		return cli.NotFound(missing.Kind, missing.Name, from.Snap.Source+cli.Near(from.Snap, "", missing.Kind, missing.Name), missingHints()[missing.Kind])
 	}
 	if err != nil {
 		return err
-	}
-	if d := o.devices; d != nil {
-		found.Notes = append(found.Notes, cli.NoSuchDevices(cluster.New(from.Snap), ptr.Deref(d.Driver, ""), ptr.Deref(d.Pool, ""), ptr.Deref(d.Device, ""))...)
 	}
 	if o.printer.Machine != nil {
 		if err := o.printer.Machine.PrintObj(found, o.streams.Out); err != nil {
@@ -331,22 +327,6 @@ func missingHints() map[string]string {
 		"node": "List what there is: kubectl dra tree node/", "driver": "List what there is: kubectl dra slices",
 		"device": "List what there is: kubectl dra devices", "pod": "List what there is: kubectl get pods -A",
 	}
-}
-
-// existing returns the names of the objects of a kind that can be changed.
-func existing(snap *snapshot.Snapshot, kind string) []string {
-	var list []string
-	switch kind {
-	case "node":
-		for _, node := range snap.Nodes {
-			list = append(list, node.Name)
-		}
-	case "driver":
-		for _, slice := range snap.Slices {
-			list = append(list, slice.Spec.Driver)
-		}
-	}
-	return list
 }
 
 // impactOutcome returns the exit code.

@@ -7,6 +7,7 @@ import (
 	"bytes"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -112,52 +113,74 @@ func TestFieldSelectorOfFixedValues(t *testing.T) {
 	}
 }
 
+// TestNamesThatThereAreNot expects exit code 3 and the nearest name, never an empty list.
 func TestNamesThatThereAreNot(t *testing.T) {
-	for _, tc := range []struct {
-		args []string
-		want string
-	}{
-		{[]string{"devices", "--node", "node-9"}, "node node-9 does not exist"},
-		{[]string{"devices", "--pool", "nope"}, "no ResourceSlice has pool nope"},
-		{[]string{"devices", "--driver", "nope"}, "no ResourceSlice has driver nope"},
-		{[]string{"devices", "--columns", "nope"}, "no device has an attribute or a capacity nope"},
-		{[]string{"taints", "add", "--pool", "nope", "example.com/x:NoSchedule", "--dry-run=client"}, "no ResourceSlice has pool nope"},
-		{[]string{"taints", "add", "pool-a/gpu-0", "example.com/x:NoSchedule"}, "choose devices with flags: --driver DRIVER --pool POOL --device DEVICE"},
-		{[]string{"taints", "add", "--device", "g9", "example.com/x:NoSchedule", "--dry-run=client"}, "no ResourceSlice has device g9"},
+	for line, want := range map[string]string{
+		"devices --node node-01":                    "find node node-01: not found in file FILE; did you mean node-1?",
+		"devices --pool nope":                       "find pool nope: not found in file FILE\n",
+		"devices --driver a.exmaple.com":            "find driver a.exmaple.com: not found in file FILE; did you mean a.example.com?",
+		"devices --class gpus":                      "find DeviceClass gpus: not found in file FILE; did you mean gpu?",
+		"devices node-1/h0":                         "find device node-1/h0: not found in what can be read of file FILE",
+		"attributes --driver nope":                  "find driver nope: not found in file FILE",
+		"claims --class gpus -A":                    "find DeviceClass gpus: not found in file FILE; did you mean gpu?",
+		"claims usse":                               "find claim usse: not found in what can be read of file FILE; did you mean uses?",
+		"claims -n owe":                             "find namespace owe: not found in file FILE; did you mean one?",
+		"tree node/nod-1":                           "find node nod-1: not found in file FILE; did you mean node-1?",
+		"tree pool/a.example.com/nod-1":             "find pool a.example.com/nod-1: not found in file FILE; did you mean a.example.com/node-1?",
+		"tree claim/usse":                           "find claim usse: not found in file FILE; did you mean uses?",
+		"cel true --driver nope":                    "find driver nope: not found in file FILE",
+		"fit --class gpus":                          "find DeviceClass gpus: not found in file FILE; did you mean gpu?",
+		"plan --drain nod-1":                        "find node nod-1: not found in file FILE; did you mean node-1?",
+		"impact taint x.io/y:NoExecute --pool nope": "find pool nope: not found in file FILE",
+		"taints add --pool nope x.io/y:NoSchedule --dry-run=client": "find pool nope: not found in file FILE",
+		"taints add --device g9 x.io/y:NoSchedule --dry-run=client": "find device g9: not found in file FILE",
+		"taints add node-1/g0 x.io/y:NoSchedule":                    "choose devices with flags: --driver DRIVER --pool POOL --device DEVICE",
+		"taints remove nope --dry-run=client":                       "find DeviceTaintRule nope: not found in file FILE",
+		"why usse -n one":                                           "find ResourceClaim one/usse: not found in file FILE; did you mean uses?",
+		"why node/nod-1":                                            "find Node nod-1: not found in file FILE; did you mean node-1?",
+		"why -n owe":                                                "find namespace owe: not found in file FILE; did you mean one?",
+		"status -n owe":                                             "find namespace owe: not found in file FILE; did you mean one?",
+		"pools -o jsn":                                              `read --output: "jsn" is not a valid value; did you mean json?`,
+		"pools --by stat":                                           `read --by: "stat" is not a valid value; did you mean state?`,
+		"devices --frei":                                            "unknown flag: --frei; did you mean --free?",
+		"impact drian":                                              `unknown command "drian"; did you mean drain?`,
+		"doctor --fail-on eror":                                     `read --fail-on: "eror" is not a valid value; did you mean Error?`,
 	} {
-		if stdout, stderr, _ := runOn(t, sameNames, tc.args...); !strings.Contains(stdout+stderr, tc.want) {
-			t.Errorf("%v does not say %q:\n%s%s", tc.args, tc.want, stdout, stderr)
+		stdout, stderr, code := runOn(t, admin, strings.Fields(line)...)
+		stderr = regexp.MustCompile(`file \S+\.yaml`).ReplaceAllString(stderr, "file FILE")
+		if code != 3 || stdout != "" || !strings.Contains(stderr, want) {
+			t.Errorf("%s: exit code %d, want 3 and %q:\n%s%s", line, code, want, stdout, stderr)
 		}
 	}
-	if stdout, stderr, _ := runOn(t, sameNames, "devices", "--node", "node-1", "--pool", "node-1", "--driver", "a.example.com"); strings.Contains(stderr, "no ResourceSlice") || strings.Contains(stderr, "no node") || !strings.Contains(stdout, "1 device:") {
+	if stdout, stderr, code := runOn(t, sameNames, "devices", "--columns", "nope"); code != 0 || !strings.Contains(stderr, "no device has an attribute or a capacity nope") {
+		t.Errorf("exit code %d:\n%s%s", code, stdout, stderr)
+	}
+	if stdout, stderr, _ := runOn(t, sameNames, "devices", "--node", "node-1", "--pool", "node-1", "--driver", "a.example.com"); strings.Contains(stderr, "not found") || !strings.Contains(stdout, "1 device:") {
 		t.Errorf("what there is, is said not to be:\n%s%s", stdout, stderr)
 	}
 }
 
-// TestWaitingInNoNamespace says that a namespace does not exist, if that is known.
-func TestWaitingInNoNamespace(t *testing.T) {
+// TestAbsentNamespace fails where a namespace is known not to exist. Without namespaces, a file
+// may have an empty one, unless its name is near another.
+func TestAbsentNamespace(t *testing.T) {
 	const namespaces = "\n---\n{apiVersion: v1, kind: Namespace, metadata: {name: ml}}\n"
-	for file, wants := range map[string]map[string]string{
-		sameNames:              {"ml": "namespace ml.\n", "nosuch": "namespace nosuch.\n"},
-		sameNames + namespaces: {"ml": "namespace ml.\n", "nosuch": "namespace nosuch, which does not exist.\n"},
-	} {
-		for namespace, want := range wants {
-			if _, stderr, code := runOn(t, file, "why", "-n", namespace); code != 0 || stderr != "No pods are waiting for devices in "+want {
-				t.Errorf("code %d, want 0 and %q, got %q", code, want, stderr)
+	for _, verb := range []string{"why", "claims", "plan", "status", "usage", "tree", "pools"} {
+		for name, test := range map[string]struct {
+			file, namespace string
+			absent          bool
+		}{
+			"known":             {sameNames + namespaces, "ml", false},
+			"of objects":        {sameNames + namespaces, "one", false},
+			"unknown":           {sameNames + namespaces, "nosuch", true},
+			"may exist":         {sameNames, "nosuch", false},
+			"typo of another":   {sameNames, "onne", true},
+			"all are asked for": {sameNames + namespaces, "nosuch -A", false},
+		} {
+			_, stderr, code := runOn(t, test.file, strings.Fields(verb+" -n "+test.namespace)...)
+			if absent := code == 3 && strings.HasPrefix(stderr, "error: find namespace "+test.namespace+": not found in file "); absent != test.absent {
+				t.Errorf("%s -n, %s: exit code %d: %q", verb, name, code, stderr)
 			}
 		}
-	}
-}
-
-// TestListsOfNoNamespace expects the same items with and without a namespace.
-func TestListsOfNoNamespace(t *testing.T) {
-	const namespaces = "\n---\n{apiVersion: v1, kind: Namespace, metadata: {name: ml}}\n"
-	_, stderr, code := runOn(t, sameNames+namespaces, "claims", "-n", "nosuch")
-	if code != 0 || !strings.HasPrefix(stderr, "No ResourceClaims in namespace nosuch found in file ") || !strings.Contains(stderr, ": the namespace does not exist.\n") {
-		t.Errorf("code %d: %q", code, stderr)
-	}
-	if _, stderr, _ := runOn(t, sameNames, "claims", "-n", "nosuch"); strings.Contains(stderr, "does not exist") {
-		t.Errorf("the namespaces are not known: %q", stderr)
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
@@ -126,7 +127,7 @@ from a cluster or from a snapshot file, and changes nothing unless it is told to
 		if len(args) == 0 {
 			return nil
 		}
-		return unknownCommand(cmd, args[0])
+		return unknownVerb(cmd, args[0])
 	}
 	root.SetIn(streams.In)
 	root.SetOut(streams.Out)
@@ -136,7 +137,13 @@ from a cluster or from a snapshot file, and changes nothing unless it is told to
 			// The flag belongs to an unknown command.
 			return cmd.Args(cmd, cmd.Flags().Args())
 		}
-		return cli.Usagef(cli.HelpHint(cmd), "%w", err)
+		near, unknown := "", (*pflag.NotExistError)(nil)
+		if errors.As(err, &unknown) && len(unknown.GetSpecifiedName()) > 1 {
+			var names []string
+			cmd.Flags().VisitAll(func(flag *pflag.Flag) { names = append(names, "--"+flag.Name) })
+			near = english.DidYouMean("--"+unknown.GetSpecifiedName(), names)
+		}
+		return cli.Usagef(cli.HelpHint(cmd), "%w%s", err, near)
 	})
 
 	config := newConfigFlags()
@@ -191,10 +198,10 @@ from a cluster or from a snapshot file, and changes nothing unless it is told to
 	return root
 }
 
-// unknownCommand returns the error for a word that is no command: kubectl's verbs and the names
-// of objects stand for the commands that show them here.
-func unknownCommand(root *cobra.Command, word string) error {
-	out, near := "Run 'kubectl dra --help' for the list of commands.", ""
+// unknownVerb returns the error for a word that is no verb: kubectl's verbs and the names of
+// objects stand for the verbs that show them here.
+func unknownVerb(root *cobra.Command, word string) error {
+	out := ""
 	switch strings.ToLower(word) {
 	case "pod", "pods", "po":
 		out = "Write 'kubectl dra why pod/NAME' to explain a pod, 'kubectl dra tree pod/NAME' for its devices."
@@ -205,13 +212,18 @@ func unknownCommand(root *cobra.Command, word string) error {
 	case "describe", "explain", "show":
 		out = "Write 'kubectl dra why TYPE/NAME' to explain a claim, a pod or a workload, 'kubectl dra tree TYPE/NAME' for what belongs to it."
 	default:
-		var names []string
-		for _, cmd := range root.Commands() {
-			names = append(names, cmd.Name())
-		}
-		near = english.DidYouMean(word, names)
+		return unknownCommand(root, word)
 	}
-	return cli.Usagef(out, "unknown command %q%s", word, near)
+	return cli.Usagef(out, "unknown command %q", word)
+}
+
+// unknownCommand returns the error for a word that is no command of a parent.
+func unknownCommand(parent *cobra.Command, word string) error {
+	var names []string
+	for _, cmd := range parent.Commands() {
+		names = append(names, cmd.Name())
+	}
+	return cli.Usagef(cli.HelpHint(parent), "unknown command %q%s", word, english.DidYouMean(word, names))
 }
 
 // helpOf makes the verb help fail for unknown commands.
@@ -221,7 +233,7 @@ func helpOf(root *cobra.Command) {
 	help.RunE = func(_ *cobra.Command, args []string) error {
 		found, _, _ := root.Find(args)
 		if found == root && len(args) > 0 {
-			return unknownCommand(root, args[0])
+			return unknownVerb(root, args[0])
 		}
 		found.InitDefaultHelpFlag()
 		return found.Help()
@@ -243,6 +255,9 @@ func checkUsage(cmd *cobra.Command) {
 			var usage *cli.UsageError
 			if err == nil || errors.As(err, &usage) {
 				return err
+			}
+			if cmd.HasAvailableSubCommands() {
+				return unknownCommand(cmd, args[0])
 			}
 			return cli.Usagef(cli.HelpHint(cmd), "%w", err)
 		}

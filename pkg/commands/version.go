@@ -166,7 +166,7 @@ If the cluster cannot be reached, the output says so, and the exit code is 0.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if !slices.Contains([]string{"", "json", "yaml"}, output) {
-				return cli.Usagef("Use json or yaml.", "unknown output format %q", output)
+				return cli.NotAllowed("output", output, []string{"json", "yaml"})
 			}
 			info := clientVersion(build)
 			if !clientOnly {

@@ -24,6 +24,8 @@ func TestDidYouMean(t *testing.T) {
 		"gpu.nvida.com":          "; did you mean gpu.nvidia.com?",
 		"fpga.example.com":       "",
 		"cpu.example.com/modell": "; did you mean cpu.example.com/model?",
+		"NIC":                    "; did you mean nic.example.com?",
+		"ni":                     "",
 	} {
 		if got := english.DidYouMean(name, names); got != want {
 			t.Errorf("%s: got %q, want %q", name, got, want)

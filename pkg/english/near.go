@@ -16,8 +16,22 @@ func Distance(a, b string) int {
 	return levenshtein.Distance(strings.ToLower(a), strings.ToLower(b), nil)
 }
 
-// DidYouMean returns a clause to append to a sentence about a wrong name.
-func DidYouMean(name string, names []string) string { return Suggestion(Typo(name, names)) }
+// DidYouMean returns a clause to append to a sentence about a wrong name: the name that was meant
+// by one with a [Typo], or else the shortest that goes on after it.
+func DidYouMean(name string, names []string) string {
+	near := Typo(name, names)
+	if near == "" && len(name) >= minBeginning {
+		for _, other := range names {
+			if len(other) >= len(name) && strings.EqualFold(other[:len(name)], name) && (near == "" || len(other) < len(near)) {
+				near = other
+			}
+		}
+	}
+	return Suggestion(near)
+}
+
+// minBeginning limits how short the beginning of a name may be.
+const minBeginning = 3
 
 // Typo finds the name that was meant by one with a typo, which is empty where none is
 // or several are. Unlike [Nearest], it takes no name of something else: names have the

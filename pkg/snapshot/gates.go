@@ -11,7 +11,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/agext/levenshtein"
+	"github.com/kubectl-dra/kubectl-dra/pkg/english"
 )
 
 // GateStage is how mature a feature is.
@@ -203,18 +203,11 @@ func checkGateName(name string) error {
 	if slices.Contains(known, name) {
 		return nil
 	}
-	// A near miss of "DRA…" is most often a difference in case or a missing
-	// letter; if none is similar, the whole list is the better help.
-	nearest, best := "", 0.5
-	for _, candidate := range known {
-		if similarity := levenshtein.Similarity(strings.ToLower(name), strings.ToLower(candidate), nil); similarity > best {
-			nearest, best = candidate, similarity
-		}
+	near := english.DidYouMean(name, known)
+	if near == "" {
+		near = "; known are " + strings.Join(known, ", ")
 	}
-	if nearest == "" {
-		return fmt.Errorf("parse feature gate: %q is not known; known are %s", name, strings.Join(known, ", "))
-	}
-	return fmt.Errorf("parse feature gate: %q is not known; did you mean %s?", name, nearest)
+	return fmt.Errorf("parse feature gate: %q is not known%s", name, near)
 }
 
 // AssumeVersion makes the snapshot one of a cluster of another version, in

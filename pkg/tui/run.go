@@ -65,11 +65,7 @@ func Once(opts Options, snap *snapshot.Snapshot, o *inventory.Overview, width in
 	taken := snap.Now().Format(time.DateTime)
 	page := &views.Summary{Look: &look, Snapshot: snap, Fixed: true}
 	lines := append([]string{clusterTitle(&look, opts.Context, opts.Name, opts.Namespace) + "  " + taken}, overview.Plain(&look, page.Model(o), max(width, 0))...)
-	notes := o.Assumptions
-	if opts.Namespace != "" && snap.NamespaceGone(opts.Namespace) {
-		notes = append([]string{"namespace " + opts.Namespace + " does not exist"}, notes...)
-	}
-	for _, note := range notes {
+	for _, note := range o.Assumptions {
 		lines = append(lines, "Note: "+render.Escape(note))
 	}
 	text := look.Fit(strings.Join(lines, "\n") + "\n")

@@ -72,7 +72,7 @@ func (s *Target) findDevice(c *cluster.Cluster, text string) error {
 			}
 		}
 	}
-	err := &Error{Target: api.Ref(KindDevice, "", text), Message: fmt.Sprintf("Device %s not found in %s", text, c.Snapshot.Source)}
+	err := absent(c.Snapshot, api.Ref(KindDevice, "", text))
 	form := forms[max(0, 2-strings.Count(text, "/"))]
 	names, inPool := make([]string, 0, len(all)), []string(nil)
 	for i := range all {
@@ -91,7 +91,7 @@ func (s *Target) findDevice(c *cluster.Cluster, text string) error {
 	near := english.Typo(device, candidates)
 	switch gap := c.Snapshot.Gap(snapshot.ResourceSlices); {
 	case near != "":
-		err.Hint = fmt.Sprintf("did you mean %s%s?", prefix, near)
+		err.Message += english.Suggestion(prefix + near)
 	case gap != nil:
 		err.Hint = "it may exist all the same: " + gap.Reason
 	case len(inPool) > 0:

@@ -183,9 +183,14 @@ func hiddenKind(snap *snapshot.Snapshot, kind string) string {
 	return similar
 }
 
+// absent returns the error for an object that does not exist.
+func absent(snap *snapshot.Snapshot, object api.ObjectRef) *Error {
+	return &Error{Target: object, Message: fmt.Sprintf("find %s: not found in %s", object.Title(), snap.Source)}
+}
+
 // notFound says that a target does not exist, and what does.
 func notFound[T metav1.Object](snap *snapshot.Snapshot, t api.ObjectRef, resource string, list []T) error {
-	err := &Error{Target: t, Message: t.Title() + " not found in " + snap.Source}
+	err := absent(snap, t)
 	var here, elsewhere []string
 	for _, o := range list {
 		switch {
@@ -196,18 +201,15 @@ func notFound[T metav1.Object](snap *snapshot.Snapshot, t api.ObjectRef, resourc
 		}
 	}
 	gap := snap.Gap(resource)
-	near := english.Typo(t.Name, here)
-	if at := slices.IndexFunc(here, func(name string) bool { return strings.HasPrefix(name, t.Name+"-") }); near == "" && at >= 0 {
-		// Names of pods and claims begin with the name of what they were made from.
-		near = here[at]
-	}
+	// Names of pods and claims begin with the name of what they were made from.
+	near := english.DidYouMean(t.Name, here)
 	switch {
 	case gap != nil && (gap.Namespace == "" || gap.Namespace != t.Namespace):
 		err.Hint = fmt.Sprintf("it may exist all the same: %s", gap.Reason)
 	case len(elsewhere) > 0:
 		err.Hint = fmt.Sprintf("one of that name exists in namespace %s: use -n %s", english.JoinAnd(elsewhere), elsewhere[0])
 	case near != "":
-		err.Hint = fmt.Sprintf("did you mean %s?", near)
+		err.Message += near
 	case len(here) > 0:
 		slices.SortFunc(here, english.CompareNames)
 		err.Hint = fmt.Sprintf("namespace %s has: %s", t.Namespace, english.Sample(here, 10))

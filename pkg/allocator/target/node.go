@@ -4,7 +4,6 @@
 package target
 
 import (
-	"fmt"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
@@ -33,12 +32,12 @@ func (s *Target) findNode(c *cluster.Cluster, name string) error {
 		}
 		names = append(names, node.Name)
 	}
-	err := &Error{Target: api.Ref(api.KindNode, "", name), Message: fmt.Sprintf("Node %s not found in %s", name, c.Snapshot.Source)}
-	gap, near := c.Snapshot.Gap(snapshot.ResourceNodes), english.Typo(name, names)
+	err := absent(c.Snapshot, api.Ref(api.KindNode, "", name))
+	gap, near := c.Snapshot.Gap(snapshot.ResourceNodes), english.DidYouMean(name, names)
 	slices.SortFunc(names, english.CompareNames)
 	switch {
 	case near != "":
-		err.Hint = fmt.Sprintf("did you mean %s?", near)
+		err.Message += near
 	case gap != nil:
 		err.Hint = "it may exist all the same: " + gap.Reason
 	case len(names) == 0:

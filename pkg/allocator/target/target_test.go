@@ -95,12 +95,12 @@ func TestNotFound(t *testing.T) {
 		opts  target.Options
 		want  string
 	}{
-		"typo":              {[]any{tc.Claim("train", tc.GPUs("gpu", 1))}, target.Options{Object: api.Ref(api.KindClaim, "", "trian")}, "ResourceClaim ml/trian not found in a test\ndid you mean train?"},
-		"another namespace": {[]any{tc.Serving("train", "n1")}, target.Options{Object: api.Ref(api.KindClaim, "", "train")}, "ResourceClaim ml/train not found in a test\none of that name exists in namespace serving: use -n serving"},
-		"none at all":       {nil, target.Options{Object: api.Ref(api.KindPod, "", "p")}, "Pod ml/p not found in a test\nno Pod exists"},
-		"not permitted":     {[]any{tc.Gap(snapshot.ResourcePods, "alice may not list pods")}, target.Options{Object: api.Ref(api.KindPod, "", "p")}, "Pod ml/p not found in a test\nit may exist all the same: alice may not list pods"},
+		"typo":              {[]any{tc.Claim("train", tc.GPUs("gpu", 1))}, target.Options{Object: api.Ref(api.KindClaim, "", "trian")}, "find ResourceClaim ml/trian: not found in a test; did you mean train?"},
+		"another namespace": {[]any{tc.Serving("train", "n1")}, target.Options{Object: api.Ref(api.KindClaim, "", "train")}, "find ResourceClaim ml/train: not found in a test\none of that name exists in namespace serving: use -n serving"},
+		"none at all":       {nil, target.Options{Object: api.Ref(api.KindPod, "", "p")}, "find Pod ml/p: not found in a test\nno Pod exists"},
+		"not permitted":     {[]any{tc.Gap(snapshot.ResourcePods, "alice may not list pods")}, target.Options{Object: api.Ref(api.KindPod, "", "p")}, "find Pod ml/p: not found in a test\nit may exist all the same: alice may not list pods"},
 		"no claims":         {[]any{tc.Pod("p")}, target.Options{Object: api.Ref(api.KindPod, "", "p")}, "Pod ml/p uses no ResourceClaim and no extended resource of a DeviceClass"},
-		"no such node":      {[]any{tc.Claim("c", tc.GPUs("gpu", 1))}, target.Options{Object: api.Ref(api.KindClaim, "", "c"), Node: "elsewhere"}, "Node elsewhere not found in a test\nexisting nodes: n1"},
+		"no such node":      {[]any{tc.Claim("c", tc.GPUs("gpu", 1))}, target.Options{Object: api.Ref(api.KindClaim, "", "c"), Node: "elsewhere"}, "find Node elsewhere: not found in a test\nexisting nodes: n1"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			snap := tc.Cluster(append(test.parts, tc.Nodes("n1"))...)

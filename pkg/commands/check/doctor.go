@@ -211,11 +211,7 @@ func (o *doctorOptions) run(ctx context.Context) error {
 		return err
 	}
 	if isText {
-		notes := notRead(from.Snap, found.Findings)
-		if from.NamespaceGone(o.checks.Namespace) {
-			notes = append(notes, "namespace "+o.checks.Namespace+" does not exist")
-		}
-		if err := cli.PrintNotes(o.streams, notes...); err != nil {
+		if err := cli.PrintNotes(o.streams, notRead(from.Snap, found.Findings)...); err != nil {
 			return err
 		}
 	}

@@ -68,7 +68,7 @@ func knownCodes(all []string, groups []checks.Group, only, skip []string) error 
 	for name, codes := range map[string][]string{"only": only, "skip": skip} {
 		for _, code := range codes {
 			if !slices.ContainsFunc(all, func(known string) bool { return code != "" && strings.HasPrefix(known, strings.ToUpper(code)) }) {
-				return cli.Usagef(existingCodes(groups), "read --%s: there is no check %q", name, code)
+				return cli.Usagef(existingCodes(groups), "read --%s: there is no check %q%s", name, code, english.DidYouMean(code, all))
 			}
 		}
 	}
@@ -91,7 +91,7 @@ func severityOf(flag, text string) (api.Severity, error) {
 			return s, nil
 		}
 	}
-	return "", cli.Usagef("Severities are "+strings.Join(severityNames(), ", ")+".", "read --%s: %q is not a severity", flag, text)
+	return "", cli.NotAllowed(flag, text, severityNames())
 }
 
 // toFindingsPrinter returns the printer of a verb that prints findings.

@@ -8,7 +8,6 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/kubectl-dra/kubectl-dra/pkg/english"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 	"github.com/kubectl-dra/kubectl-dra/pkg/whatif"
 )
@@ -56,8 +55,7 @@ func AddNodes(snap *snapshot.Snapshot, added []AddedNodes) (*snapshot.Snapshot, 
 	after := snap
 	for _, a := range added {
 		if snap.Node(a.Like) == nil {
-			existing := namesOf(snap.Nodes)
-			return nil, NotFound("node", a.Like, snap.Source+english.DidYouMean(a.Like, existing), "List what there is: kubectl dra tree node/")
+			return nil, NotFound(nameNode, a.Like, snap.Source+Near(snap, "", nameNode, a.Like), "List what there is: kubectl dra tree node/")
 		}
 		after = whatif.AddNodes(after, a.Like, a.Count)
 	}

@@ -12,3 +12,6 @@ const (
 	DryRunClient = "client"
 	DryRunServer = "server"
 )
+
+// DryRuns returns the values of --dry-run.
+func DryRuns() []string { return []string{DryRunNone, DryRunClient, DryRunServer} }

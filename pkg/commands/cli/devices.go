@@ -5,13 +5,11 @@ package cli
 
 import (
 	"fmt"
-	"slices"
 
 	"github.com/spf13/pflag"
 	resourceapi "k8s.io/api/resource/v1"
 
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
-	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
 	"github.com/kubectl-dra/kubectl-dra/pkg/inventory"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
@@ -44,11 +42,11 @@ func (f *DeviceFlags) Asks() []string {
 	return asks
 }
 
-// Choice resolves the flags in a cluster.
+// Choice resolves the flags in a cluster. It fails for a class or a driver that does not exist.
 func (f *DeviceFlags) Choice(from *Source) (inventory.DeviceChoice, error) {
 	chosen := inventory.DeviceChoice{Driver: f.Driver}
-	if f.Class == "" {
-		return chosen, nil
+	if err := Absent(from.Snap, nameDriver, f.Driver); err != nil || f.Class == "" {
+		return chosen, err
 	}
 	selectors, err := ClassSelectors(from, f.Class)
 	chosen.Selectors = selectors
@@ -58,33 +56,13 @@ func (f *DeviceFlags) Choice(from *Source) (inventory.DeviceChoice, error) {
 // ClassSelectors returns the selectors of a DeviceClass. It fails if the class does not
 // exist, or if that is not known.
 func ClassSelectors(from *Source, name string) ([]resourceapi.DeviceSelector, error) {
-	class := from.Snap.Class(name)
-	if class != nil {
+	if class := from.Snap.Class(name); class != nil {
 		return class.Spec.Selectors, nil
 	}
 	if gap := from.Snap.Gap(snapshot.ResourceClasses); gap != nil {
 		return nil, &GapError{Doing: "read --class " + name, Gaps: []snapshot.Gap{*gap}, Live: from.Clients != nil}
 	}
-	return nil, Usagef("List what there is: kubectl dra classes", "read --class: DeviceClass %s not found in %s", name, from.Snap.Source)
-}
-
-// NoSuchDevices says which of the given driver, pool and device are in no ResourceSlice.
-func NoSuchDevices(facts *cluster.Cluster, driver, pool, device string) []string {
-	if facts.Snapshot.Gap(snapshot.ResourceSlices) != nil {
-		return nil
-	}
-	var notes []string
-	look := func(kind, name string, of func(*resourceapi.ResourceSlice) bool) {
-		if name != "" && !slices.ContainsFunc(facts.Snapshot.Slices, of) {
-			notes = append(notes, fmt.Sprintf("no ResourceSlice has %s %s", kind, name))
-		}
-	}
-	look("driver", driver, func(s *resourceapi.ResourceSlice) bool { return s.Spec.Driver == driver })
-	look("pool", pool, func(s *resourceapi.ResourceSlice) bool { return s.Spec.Pool.Name == pool })
-	if device != "" && !slices.ContainsFunc(facts.Pools.Devices(), func(d cluster.Device) bool { return d.ID.Device == device }) {
-		notes = append(notes, "no ResourceSlice has device "+device)
-	}
-	return notes
+	return nil, Absent(from.Snap, nameClass, name)
 }
 
 // maxFailures limits how many errors of selectors are printed.

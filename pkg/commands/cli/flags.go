@@ -35,7 +35,7 @@ func CompleteFlags(f *ReadingFlags, cmd *cobra.Command) {
 		"columns":            CompleteWith(f, proposeAttributes),
 		"feature-gates":      ListOfFixed(gates...),
 		"color":              Fixed(ColorAuto, ColorAlways, ColorNever),
-		"dry-run":            Fixed(DryRunNone, DryRunClient, DryRunServer),
+		"dry-run":            Fixed(DryRuns()...),
 		"format":             Fixed(string(save.YAML), string(save.JSON)),
 		"where":              cobra.NoFileCompletions,
 		"name":               cobra.NoFileCompletions,

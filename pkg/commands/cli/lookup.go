@@ -63,8 +63,3 @@ func OnlyOneIn[T metav1.Object](list []T, kind, namespace, name string) (T, erro
 func namespaces[T metav1.Object]() FullNames[T] {
 	return FullNames[T]{Of: func(object T) string { return object.GetNamespace() }, There: "in each of the namespaces", Choose: "Choose one with -n."}
 }
-
-// NotFound returns the error for a name that was not found; out is the advice.
-func NotFound(kind, name, where, out string) error {
-	return Usagef(out, "find %s %s: not found in %s", kind, name, where)
-}

@@ -89,7 +89,7 @@ func (f *OutputFlags) ToPrinter(streams genericiooptions.IOStreams) (*Printer, e
 	}
 	if p.Machine, err = NewPrinter(f.Print); err != nil {
 		if genericclioptions.IsNoCompatiblePrinterError(err) {
-			return nil, Usagef("Allowed are "+strings.Join(f.formats(), ", ")+".", "unknown output format %q", f.Output)
+			return nil, NotAllowed("output", f.Output, f.formats())
 		}
 		return nil, Usagef("", "read the output format: %w", err)
 	}

@@ -103,15 +103,32 @@ func mayUseDevices(pod *corev1.Pod) bool {
 func namesIn(snap *snapshot.Snapshot, namespace, resource string) []string {
 	var list []string
 	switch resource {
-	case "node":
-		return namesOf(snap.Nodes)
-	case "class":
+	case nameNode:
+		list = namesOf(snap.Nodes)
+		if len(list) > 0 {
+			break
+		}
+		// A file may lack the nodes of its slices.
+		for _, slice := range snap.Slices {
+			if slice.Spec.NodeName != nil {
+				list = append(list, *slice.Spec.NodeName)
+			}
+		}
+	case "class", strings.ToLower(nameClass):
 		return namesOf(snap.Classes)
 	case "slice":
 		return namesOf(snap.Slices)
 	case "rule":
 		return namesOf(snap.TaintRules)
-	case "namespace":
+	case "attribute":
+		found := map[string]bool{}
+		eachPublished(snap, func(driver string, name resourceapi.QualifiedName) {
+			found[string(name)], found[strings.TrimPrefix(string(name), driver+"/")] = true, true
+		})
+		return slices.Sorted(maps.Keys(found))
+	case nameDriver, namePool, nameDevice:
+		return namesOfDevices(snap, resource)
+	case nameNamespace:
 		list = namesOf(snap.Namespaces)
 		// A file may lack the namespaces of its objects.
 		for _, c := range Candidates(snap) {
@@ -126,6 +143,40 @@ func namesIn(snap *snapshot.Snapshot, namespace, resource string) []string {
 		}
 	}
 	return list
+}
+
+// namesOfDevices returns the drivers, pools or devices that slices publish or claims have, in
+// each form of their names.
+func namesOfDevices(snap *snapshot.Snapshot, kind string) []string {
+	found := map[string]bool{}
+	add := func(driver, pool, device string) {
+		switch kind {
+		case nameDriver:
+			found[driver] = true
+		case namePool:
+			found[pool], found[driver+"/"+pool] = true, true
+		default:
+			found[device], found[pool+"/"+device], found[driver+"/"+pool+"/"+device] = true, true, true
+		}
+	}
+	for _, slice := range snap.Slices {
+		if kind != nameDevice {
+			add(slice.Spec.Driver, slice.Spec.Pool.Name, "")
+			continue
+		}
+		for i := range slice.Spec.Devices {
+			add(slice.Spec.Driver, slice.Spec.Pool.Name, slice.Spec.Devices[i].Name)
+		}
+	}
+	for _, claim := range snap.Claims {
+		if allocation := claim.Status.Allocation; allocation != nil {
+			for i := range allocation.Devices.Results {
+				result := &allocation.Devices.Results[i]
+				add(result.Driver, result.Pool, result.Device)
+			}
+		}
+	}
+	return slices.Sorted(maps.Keys(found))
 }
 
 func namesOf[T metav1.Object](objects []T) []string {

@@ -80,8 +80,10 @@ type Reader struct {
 	Namespace string
 	// Only is the namespace of the answer, for verbs that otherwise look at all namespaces:
 	// Namespace, empty with -A.
-	Only    string
-	streams genericiooptions.IOStreams
+	Only string
+	// namespace is the namespace of -n, empty with -A.
+	namespace string
+	streams   genericiooptions.IOStreams
 }
 
 // clusterOnly returns the flags that choose a cluster or a user, which do not go with a
@@ -124,7 +126,12 @@ func (f *ReadingFlags) ToReader(cmd *cobra.Command, streams genericiooptions.IOS
 	if f.allNamespaces {
 		only = ""
 	}
+	namespace := *f.Config.Namespace
+	if everywhere, err := cmd.Flags().GetBool("all-namespaces"); err == nil && everywhere {
+		namespace = ""
+	}
 	return &Reader{
+		namespace: namespace,
 		Only:      only,
 		Config:    f.Config,
 		paths:     f.Paths,
@@ -219,6 +226,9 @@ func (r *Reader) Read(ctx context.Context, what Scope) (*Source, error) {
 	from, err := r.readPublished(ctx, what)
 	if err == nil && r.preview != nil {
 		from.Snap = snapshot.WithPreview(from.Snap, r.preview)
+	}
+	if err == nil && what.Target == nil && what.Manifests == nil && len(from.Snap.Namespaces)+len(r.paths) > 0 {
+		err = from.AbsentNamespace(ctx, r.namespace)
 	}
 	return from, err
 }

@@ -79,7 +79,7 @@ func UseColor(choice string, w io.Writer) (bool, error) {
 		_, isTerminal := Terminal(w)
 		return isTerminal && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb", nil
 	default:
-		return false, Usagef("Use auto, always or never.", "unknown value %q of --color", choice)
+		return false, NotAllowed("color", choice, []string{ColorAuto, ColorAlways, ColorNever})
 	}
 }
 

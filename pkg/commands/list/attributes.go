@@ -95,7 +95,6 @@ func attributesOf(ctx context.Context, from *listed, flags *cli.DeviceFlags) ([]
 		return nil, err
 	}
 	list, notes, err := from.inventory.Attributes(ctx, devices)
-	from.notes = append(from.notes, cli.NoSuchDevices(from.cluster, flags.Driver, "", "")...)
 	from.notes = append(from.notes, cli.FailureNotes(failures)...)
 	from.notes = append(from.notes, notes...)
 	from.unending = inventory.UnendingText(failures)

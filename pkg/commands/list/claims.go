@@ -121,8 +121,9 @@ A NAME can be a pattern like 'train-*'.`,
 			}
 			return nil
 		},
-		items: flags.items,
-		keep:  flags.keep,
+		items:  flags.items,
+		keep:   flags.keep,
+		absent: func(from *listed) error { return cli.AbsentClass(from.Snap, flags.class) },
 		table: func(claims []claim, from *listed) *metav1.Table {
 			several := from.asked.allNamespaces || severalNamespaces(claims)
 			if flags.pending {

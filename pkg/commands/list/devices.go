@@ -143,7 +143,8 @@ A DEVICE can be a pattern like 'gpu-*'.`,
 			err := flags.choose(ctx, from)
 			return pointers(devices), err
 		},
-		keep: flags.keep,
+		absent: flags.absent,
+		keep:   flags.keep,
 		table: func(items []device, _ *listed) *metav1.Table {
 			return render.Devices(items, flags.columns)
 		},
@@ -187,20 +188,26 @@ func stillTaken(have *inventory.Inventory, what string) []string {
 		"kubectl dra slices --field-selector state=Obsolete -o wide has their slices", what, english.Count(count, "device"))}
 }
 
-// unknown notes missing objects in the flags, and devices that --node leaves out although
-// the node can reach them.
+// absent fails for a driver, a pool or a node that does not exist.
+func (f *devicesFlags) absent(from *listed) error {
+	for _, err := range append(cli.AbsentDevices(from.Snap, f.driver, f.pool, ""), cli.AbsentNode(from.Snap, f.node)) {
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// unknown notes missing columns, and devices that --node leaves out although the node can reach
+// them.
 func (f *devicesFlags) unknown(from *listed, devices []api.Device) error {
-	from.notes = append(from.notes, cli.NoSuchDevices(from.cluster, f.driver, f.pool, "")...)
 	for _, name := range f.columns {
 		if !slices.ContainsFunc(devices, func(d api.Device) bool { return render.Attribute(&d, name) != "" }) {
-			from.notes = append(from.notes, fmt.Sprintf("no device has an attribute or a capacity %s", name))
+			from.notes = append(from.notes, fmt.Sprintf("no device has an attribute or a capacity %s%s", name, cli.Near(from.Snap, "", "attribute", name)))
 		}
 	}
 	if f.node == "" {
 		return nil
-	}
-	if from.Snap.Gap(snapshot.ResourceNodes) == nil && !slices.Contains(from.inventory.NodeNames(), f.node) {
-		from.notes = append(from.notes, "node "+f.node+" does not exist")
 	}
 	count, err := from.inventory.Reached(f.node)
 	if count > 0 {

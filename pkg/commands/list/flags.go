@@ -19,6 +19,7 @@ import (
 	"k8s.io/kubectl/pkg/cmd/get"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/commands/cli"
+	"github.com/kubectl-dra/kubectl-dra/pkg/english"
 )
 
 // request has the flags of a list verb, and the values that they and the arguments stand for.
@@ -131,7 +132,7 @@ func (o *lister[T]) parse(cmd *cobra.Command, args []string) error {
 	}
 	for _, r := range o.byFields.Requirements() {
 		if !slices.Contains(o.fieldNames(), r.Field) {
-			return cli.Usagef("There are "+strings.Join(o.fieldNames(), ", ")+".", "read --field-selector: %s have no field %q", o.plural, r.Field)
+			return cli.Usagef("There are "+strings.Join(o.fieldNames(), ", ")+".", "read --field-selector: %s have no field %q%s", o.plural, r.Field, english.DidYouMean(r.Field, o.fieldNames()))
 		}
 	}
 	if o.byFields, err = o.byFields.Transform(o.knownValue); err != nil {
@@ -170,7 +171,7 @@ func (o *lister[T]) parse(cmd *cobra.Command, args []string) error {
 	}
 	if o.printer, err = cli.NewPrinter(o.printing); err != nil {
 		if genericclioptions.IsNoCompatiblePrinterError(err) {
-			return cli.Usagef("Allowed are "+strings.Join(o.printing.AllowedFormats(), ", ")+".", "unknown output format %q", o.output)
+			return cli.NotAllowed("output", o.output, o.printing.AllowedFormats())
 		}
 		return cli.Usagef("", "read the output format: %w", err)
 	}
@@ -203,5 +204,5 @@ func (o *lister[T]) knownValue(field, value string) (sameField, known string, er
 		}
 	}
 	named := slices.DeleteFunc(slices.Clone(f.values), func(value string) bool { return value == "" })
-	return "", "", cli.Usagef("There are "+strings.Join(named, ", ")+".", "read --field-selector: %s is never %q", field, value)
+	return "", "", cli.Usagef("There are "+strings.Join(named, ", ")+".", "read --field-selector: %s is never %q%s", field, value, english.DidYouMean(value, named))
 }

@@ -63,7 +63,7 @@ func (o *lister[T]) checkGroups() error {
 	case o.by == "", isLabel && key != "" && o.labelsOf != "", slices.Contains(o.groupNames(), o.by):
 		return nil
 	}
-	return cli.Usagef("There are "+strings.Join(o.groupings("KEY"), ", ")+".", "read --by: %s have no property %q", o.plural, o.by)
+	return cli.NotAllowed("by", o.by, o.groupings("KEY"))
 }
 
 // groupings lists the values of --by; key stands for the name of a label.

@@ -16,6 +16,7 @@ import (
 	"k8s.io/kubectl/pkg/cmd/get"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/commands/cli"
+	"github.com/kubectl-dra/kubectl-dra/pkg/english"
 )
 
 // lister lists the items of a listing that a request is for.
@@ -59,6 +60,11 @@ func (o *lister[T]) run(ctx context.Context) error {
 	if gapErr != nil && len(items) == 0 {
 		return gapErr
 	}
+	if len(items) == 0 {
+		if err := o.absentNames(ctx, from); err != nil {
+			return err
+		}
+	}
 	if o.unending != nil {
 		for _, item := range items {
 			from.unending = cmp.Or(from.unending, o.unending(item))
@@ -76,6 +82,19 @@ func (o *lister[T]) run(ctx context.Context) error {
 		return missing
 	}
 	return &cli.UnendingError{Doing: "list " + o.plural, Reason: from.unending}
+}
+
+// absentNames fails for names of the flags that do not exist.
+func (o *lister[T]) absentNames(ctx context.Context, from *listed) error {
+	if o.absent != nil {
+		if err := o.absent(from); err != nil {
+			return err
+		}
+	}
+	if o.namespace == nil || o.allNamespaces {
+		return nil
+	}
+	return from.AbsentNamespace(ctx, from.Namespace)
 }
 
 // gapError returns the error about the gaps in the requested objects, nil if there are
@@ -116,7 +135,12 @@ func (o *lister[T]) visible(item T, namespace string) bool {
 // missing fails for names that no item has. A pattern may match nothing, and items that the
 // flags leave out exist all the same.
 func (o *lister[T]) missing(all []T, from *listed) error {
-	var lacking, elsewhere []string
+	var lacking, elsewhere, names []string
+	for _, item := range all {
+		if o.visible(item, from.Namespace) {
+			names = append(names, o.names(item)...)
+		}
+	}
 	for _, name := range o.patterns {
 		if strings.ContainsAny(name, `*?[\`) {
 			continue
@@ -149,6 +173,9 @@ func (o *lister[T]) missing(all []T, from *listed) error {
 	if len(elsewhere) > 0 {
 		slices.Sort(elsewhere)
 		out = "There is one in namespace " + strings.Join(slices.Compact(elsewhere), ", ") + ": choose it with -n."
+	}
+	if len(lacking) == 1 && len(elsewhere) == 0 {
+		where += english.DidYouMean(lacking[0], names)
 	}
 	return cli.NotFound(strings.ToLower(o.name), strings.Join(lacking, ", "), where, out)
 }

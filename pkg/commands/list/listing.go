@@ -71,6 +71,8 @@ type listing[T runtime.Object] struct {
 	prepare func(o *lister[T]) error
 	// items returns the items from the inventory.
 	items func(ctx context.Context, from *listed) ([]T, error)
+	// absent fails for names in the verb's own flags that do not exist; nil if it has none.
+	absent func(from *listed) error
 	// keep applies the verb's own flags; nil keeps everything.
 	keep func(item T, asked *request) bool
 	// unending returns an expression in an item that does not end, empty if all do; nil for

@@ -136,17 +136,12 @@ func (o *lister[T]) nothing(from *listed) string {
 	if len(conditions) > 0 {
 		text += " with " + strings.Join(conditions, " and ")
 	}
-	gone := false
 	if o.namespace != nil && !o.allNamespaces && from.Namespace != "" {
 		text += " in namespace " + from.Namespace
-		gone = from.NamespaceGone(from.Namespace)
 	}
 	text += " found in " + from.Snap.Source
 	if len(o.conditions) > 0 {
 		text += " (" + strings.Join(o.conditions, " ") + ")"
-	}
-	if gone {
-		text += ": the namespace does not exist"
 	}
 	return render.Escape(text + ".")
 }

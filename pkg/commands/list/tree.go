@@ -191,6 +191,9 @@ func (o *treeOptions) run(ctx context.Context) error {
 			}
 		}
 		if len(trees) == 0 && len(o.gapsIn(have)) == 0 {
+			if err := from.AbsentNamespace(ctx, from.Namespace); err != nil && !o.allNamespaces {
+				return err
+			}
 			if _, err := fmt.Fprintln(o.streams.ErrOut, "No pods with claims found in "+render.Escape(from.Snap.Source)+"."); err != nil {
 				return fmt.Errorf("print tree: %w", err)
 			}
@@ -325,7 +328,7 @@ func (l *listed) tree(ctx context.Context, start treeStart) (api.Branch, error) 
 		if gaps := cli.GapsIn(snap, []string{resource}, l.Namespace, l.Namespace == ""); len(gaps) > 0 {
 			return &cli.GapError{Doing: fmt.Sprintf("find %s %s", start.kind, start.name), Gaps: gaps, Live: l.Clients != nil}
 		}
-		return cli.NotFound(start.kind, start.name, snap.Source, hint)
+		return cli.NotFound(start.kind, start.name, snap.Source+cli.Near(snap, l.Namespace, start.kind, start.name), hint)
 	}
 	switch start.kind {
 	case "pod":

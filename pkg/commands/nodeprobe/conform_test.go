@@ -64,7 +64,7 @@ func TestNodeProbeConformRefuses(t *testing.T) {
 		"there is none in":           {"conform", "other", "-n", "ml"},
 		"is given twice":             {"conform", "train", "train", "-n", "ml"},
 		"is not a valid timeout":     {"conform", "train", "--settle", "0s"},
-		"unknown output format":      {"conform", "train", "-o", "sarif"},
+		"is not a valid value":       {"conform", "train", "-o", "sarif"},
 		"requirements have no name":  {"conform", "train", "-o", "name"},
 		"at least 1 arg":             {"conform"},
 		"has no device of driver no": {"conform", "train", "-n", "ml", "--driver", "no.example.com"},

@@ -110,7 +110,7 @@ func (f *orderFlags) add(cmd *cobra.Command) {
 
 func (f *orderFlags) run(cmd *cobra.Command, operation driver.Operation, name string) error {
 	if f.dryRun != cli.DryRunNone && f.dryRun != cli.DryRunClient {
-		return cli.Usagef("Allowed are none and client.", "read --dry-run: %q is not a valid value", f.dryRun)
+		return cli.NotAllowed("dry-run", f.dryRun, []string{cli.DryRunNone, cli.DryRunClient})
 	}
 	if err := checkTimeout(f.timeout); err != nil {
 		return err

@@ -75,7 +75,7 @@ func (f *probeFlags) toRemote(cmd *cobra.Command, args []string, streams generic
 	r := f.remote
 	switch {
 	case r.dryRun != cli.DryRunNone && r.dryRun != cli.DryRunClient:
-		return nil, cli.Usagef("Allowed are none and client.", "read --dry-run: %q is not a valid value", r.dryRun)
+		return nil, cli.NotAllowed("dry-run", r.dryRun, []string{cli.DryRunNone, cli.DryRunClient})
 	case cmd.Flags().Changed("node-root"), cmd.Flags().Changed("node-name"):
 		return nil, cli.Usagef("Leave them out.", "--node-root and --node-name are for a program that runs on the node; --node replaces both")
 	case r.image == "":

@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
+	"k8s.io/utils/ptr"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/commands/cli"
 )
@@ -65,7 +66,7 @@ With -o, the rule is printed, and all else goes to standard error:
 			if format := *printing.OutputFormat; format != "" {
 				change.words = streams.ErrOut
 				if change.printer, err = cli.NewPrinter(printing); err != nil {
-					return cli.Usagef("Allowed are "+strings.Join(printing.AllowedFormats(), ", ")+".", "unknown output format %q", format)
+					return cli.NotAllowed("output", format, printing.AllowedFormats())
 				}
 			}
 			return change.add(cmd.Context(), rule)
@@ -95,6 +96,10 @@ func (c *ruleChange) add(ctx context.Context, rule *resourceapi.DeviceTaintRule)
 	if slices.ContainsFunc(from.Snap.TaintRules, func(r *resourceapi.DeviceTaintRule) bool { return r.Name == rule.Name }) {
 		return cli.Usagef("Choose another name with --name, or remove the other first: kubectl dra taints remove "+rule.Name,
 			"add DeviceTaintRule %s: there is one of that name", rule.Name)
+	}
+	selector := rule.Spec.DeviceSelector
+	if absent := cli.AbsentDevices(from.Snap, ptr.Deref(selector.Driver, ""), ptr.Deref(selector.Pool, ""), ptr.Deref(selector.Device, "")); len(absent) > 0 {
+		return absent[0]
 	}
 	outcome, err := c.preview(ctx, from.Snap, rule)
 	if err != nil {

@@ -41,8 +41,8 @@ type ruleChangeFlags struct {
 }
 
 func (f *ruleChangeFlags) toChange(cmd *cobra.Command, streams genericiooptions.IOStreams) (*ruleChange, error) {
-	if !slices.Contains([]string{cli.DryRunNone, cli.DryRunClient, cli.DryRunServer}, f.dryRun) {
-		return nil, cli.Usagef("Allowed are none, client and server.", "read --dry-run: %q is not a valid value", f.dryRun)
+	if !slices.Contains(cli.DryRuns(), f.dryRun) {
+		return nil, cli.NotAllowed("dry-run", f.dryRun, cli.DryRuns())
 	}
 	reader, err := f.reading.ToReader(cmd, streams)
 	if err != nil {

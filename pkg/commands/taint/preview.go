@@ -181,7 +181,9 @@ func (c previewer) preview(ctx context.Context, snap *snapshot.Snapshot, rule *r
 func (c previewer) notes(facts *cluster.Cluster, outcome *ruleOutcome) error {
 	var notes []string
 	if selector := outcome.rule.Spec.DeviceSelector; selector != nil {
-		notes = cli.NoSuchDevices(facts, ptr.Deref(selector.Driver, ""), ptr.Deref(selector.Pool, ""), ptr.Deref(selector.Device, ""))
+		for _, err := range cli.AbsentDevices(facts.Snapshot, ptr.Deref(selector.Driver, ""), ptr.Deref(selector.Pool, ""), ptr.Deref(selector.Device, "")) {
+			notes = append(notes, err.Error())
+		}
 	}
 	for _, gate := range []string{"DRADeviceTaints", "DRADeviceTaintRules"} {
 		if !facts.Gates.Enabled(gate) {

@@ -204,8 +204,8 @@ func (o *options) printOnce(ctx context.Context, opts tui.Options, from *cli.Sou
 	}
 	if o.printer.Machine == nil {
 		err = tui.Once(opts, from.Snap, found, o.printer.Text.Width, o.streams.Out)
-	} else if err = o.printer.Machine.PrintObj(&found.Overview, o.streams.Out); err == nil && from.NamespaceGone(o.reader.Only) {
-		err = cli.PrintNotes(o.streams, "namespace "+o.reader.Only+" does not exist")
+	} else {
+		err = o.printer.Machine.PrintObj(&found.Overview, o.streams.Out)
 	}
 	switch {
 	case err != nil:

@@ -145,8 +145,8 @@ func (o *options) plan(ctx context.Context, snap *snapshot.Snapshot) (*trial.Pla
 			return nil, &cli.GapError{Doing: "plan the test", Gaps: []snapshot.Gap{*gap}, Live: o.reader.Live()}
 		}
 	}
-	if o.node != "" && snap.Node(o.node) == nil {
-		return nil, cli.Usagef("List them: kubectl get nodes", "find node %s: there is none of that name", o.node)
+	if err := cli.AbsentNode(snap, o.node); err != nil {
+		return nil, err
 	}
 	s := cluster.New(snap)
 	cases, skipped, err := o.cases(ctx, s)
@@ -183,23 +183,14 @@ func (o *options) cases(ctx context.Context, s *cluster.Cluster) ([]trial.Case, 
 		return cases, nil, err
 	}
 	for _, name := range o.classes {
-		if s.Snapshot.Class(name) == nil {
-			return nil, nil, cli.Usagef("List them: kubectl dra classes", "find DeviceClass %s: there is none of that name", name)
+		if err := cli.AbsentClass(s.Snapshot, name); err != nil {
+			return nil, nil, err
 		}
 	}
-	if o.driver != "" && !hasDriver(s.Snapshot, o.driver) {
-		return nil, nil, cli.Usagef("List them: kubectl dra slices", "find driver %s: no ResourceSlice is of that driver", o.driver)
+	if absent := cli.AbsentDevices(s.Snapshot, o.driver, "", ""); len(absent) > 0 {
+		return nil, nil, absent[0]
 	}
 	return trial.OfClasses(ctx, s, o.classes, o.driver)
-}
-
-func hasDriver(snap *snapshot.Snapshot, driver string) bool {
-	for _, slice := range snap.Slices {
-		if slice.Spec.Driver == driver {
-			return true
-		}
-	}
-	return false
 }
 
 func (o *options) casesOfFiles(ctx context.Context) ([]trial.Case, error) {

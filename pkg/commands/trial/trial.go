@@ -186,10 +186,10 @@ func (f *flags) toOptions(cmd *cobra.Command, streams genericiooptions.IOStreams
 // check refuses invalid values and flags that do not go together.
 func (f *flags) check(cmd *cobra.Command) error {
 	switch {
-	case !slices.Contains([]string{cli.DryRunNone, cli.DryRunClient, cli.DryRunServer}, f.dryRun):
-		return cli.Usagef("Allowed are none, client and server.", "read --dry-run: %q is not a valid value", f.dryRun)
+	case !slices.Contains(cli.DryRuns(), f.dryRun):
+		return cli.NotAllowed("dry-run", f.dryRun, cli.DryRuns())
 	case !slices.Contains(pullPolicies(), f.pullPolicy):
-		return cli.Usagef("Allowed are IfNotPresent, Always and Never.", "read --image-pull-policy: %q is not a valid value", f.pullPolicy)
+		return cli.NotAllowed("image-pull-policy", f.pullPolicy, pullPolicies())
 	case len(f.claims) > 0 && (len(f.classes) > 0 || f.driver != ""):
 		return cli.Usagef("Leave one of them out.", "--claim does not go with --class or --driver: a file says what its claims ask for")
 	case f.node != "" && f.allNodes:

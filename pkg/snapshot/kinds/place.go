@@ -13,6 +13,8 @@ import (
 	"strings"
 
 	"github.com/agext/levenshtein"
+
+	"github.com/kubectl-dra/kubectl-dra/pkg/english"
 )
 
 // The functions in this file find the place of a field that stands where its type has
@@ -44,7 +46,7 @@ func (u *unknownField) place() string {
 		return fmt.Sprintf("; in %s it belongs under %s", u.version, strings.TrimPrefix(strings.TrimPrefix(found[0], here.path), "."))
 	}
 	if near := nearest(u.name, siblings, 0.75); near != "" {
-		return fmt.Sprintf("; did you mean %s?", near)
+		return english.Suggestion(near)
 	}
 	if u.isWrapper(siblings) {
 		return fmt.Sprintf("; in %s what is in it belongs directly under %s", u.version, here.path)
@@ -63,7 +65,7 @@ func (u *unknownField) place() string {
 		}
 	}
 	if near := nearest(u.name, siblings, 0.6); near != "" {
-		return fmt.Sprintf("; did you mean %s?", near)
+		return english.Suggestion(near)
 	}
 	if len(u.name) < leastUnlike {
 		return ""
@@ -75,10 +77,7 @@ func (u *unknownField) place() string {
 		}
 		return true
 	})
-	if best != "" {
-		return fmt.Sprintf("; did you mean %s?", best)
-	}
-	return ""
+	return english.Suggestion(best)
 }
 
 // leastUnlike is how many letters a name needs to be compared with all fields.
