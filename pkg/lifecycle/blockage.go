@@ -5,6 +5,7 @@ package lifecycle
 
 import (
 	"fmt"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/duration"
@@ -14,14 +15,15 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
-// Blockage is a condition that keeps a pod from working with its allocated devices.
+// Blockage is a condition that keeps a pod from its claims, or from working with its allocated
+// devices.
 type Blockage struct {
 	Code api.Code
 	// Reason is set if no finding of the stage has one.
 	Reason string
 }
 
-// findBlockage reports whether a pod whose claims are allocated is stuck, in the order of
+// findBlockage reports whether a pod is stuck whose claims are allocated, or refused, in the order of
 // its stage's report. Proof is an event, a condition, or that something takes longer than
 // its limit. A pod that was bound a moment ago and is being prepared is not stuck, and
 // neither is a pod whose containers wait for something else, such as their image.
@@ -57,7 +59,11 @@ func findBlockage(facts *cluster.Cluster, pod *corev1.Pod, claims []cluster.PodC
 		if len(nodeFindings(facts.Snapshot, pod)) > 0 {
 			return &Blockage{Code: api.NodeNotReady}
 		}
-	case api.StageClaimGeneration, api.StageQueueing, api.StageNodeFit, api.StageAllocation, api.StageCleanup:
+	case api.StageClaimGeneration:
+		if snapshot.Waits(pod) && slices.ContainsFunc(claims, func(pc cluster.PodClaim) bool { return refusedClaim(facts.Snapshot, pod, &pc) != nil }) {
+			return &Blockage{Code: api.ClaimNotReady}
+		}
+	case api.StageQueueing, api.StageNodeFit, api.StageAllocation, api.StageCleanup:
 		// The verdict is enough.
 	}
 	return nil

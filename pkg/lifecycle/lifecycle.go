@@ -19,7 +19,8 @@ import (
 type Life struct {
 	Stage    api.Stage
 	Findings []Finding
-	// Blocked is set if the pod has its devices and cannot work with them.
+	// Blocked is set if the pod has its devices and cannot work with them, or if its claims
+	// are refused.
 	Blocked *Blockage
 }
 

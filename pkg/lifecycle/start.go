@@ -32,19 +32,14 @@ func tryAgain(snap *snapshot.Snapshot, object string) string {
 // controller of kube-controller-manager.
 func generationFindings(snap *snapshot.Snapshot, pod *corev1.Pod, claims []cluster.PodClaim) []Finding {
 	var findings []Finding
-	failure := func(pc *cluster.PodClaim) *corev1.Event {
-		return newestEvent(podEvents(snap, pod), func(e *corev1.Event) bool {
-			return e.Reason == reasonClaimCreation && strings.HasPrefix(e.Message, "PodResourceClaim "+pc.Entry+": ")
-		})
-	}
 	// The controller stops at the first claim that it cannot create.
 	stopped := slices.ContainsFunc(claims, func(pc cluster.PodClaim) bool {
-		return errors.Is(pc.Problem, cluster.ErrTemplateMissing) || errors.Is(pc.Problem, cluster.ErrClaimNotCreated) && failure(&pc) != nil
+		return errors.Is(pc.Problem, cluster.ErrTemplateMissing) || refusedClaim(snap, pod, &pc) != nil
 	})
 	for i := range claims {
 		pc := &claims[i]
 		var f Finding
-		failed := failure(pc)
+		failed := claimFailure(snap, pod, pc)
 		switch {
 		case errors.Is(pc.Problem, cluster.ErrTemplateMissing):
 			f.AddEvidence(api.RefTo(api.KindPod, pod), entryPath(pc.Entry)+".resourceClaimTemplateName", pc.Template, "a ResourceClaimTemplate of the namespace")
@@ -79,6 +74,23 @@ func generationFindings(snap *snapshot.Snapshot, pod *corev1.Pod, claims []clust
 		findings = append(findings, f)
 	}
 	return findings
+}
+
+// claimFailure returns the newest report that a claim of a pod could not be created, nil if there
+// is none.
+func claimFailure(snap *snapshot.Snapshot, pod *corev1.Pod, pc *cluster.PodClaim) *corev1.Event {
+	return newestEvent(podEvents(snap, pod), func(e *corev1.Event) bool {
+		return e.Reason == reasonClaimCreation && strings.HasPrefix(e.Message, "PodResourceClaim "+pc.Entry+": ")
+	})
+}
+
+// refusedClaim is like claimFailure, and returns nil for claims that exist, and for claims whose
+// template is missing.
+func refusedClaim(snap *snapshot.Snapshot, pod *corev1.Pod, pc *cluster.PodClaim) *corev1.Event {
+	if !errors.Is(pc.Problem, cluster.ErrClaimNotCreated) {
+		return nil
+	}
+	return claimFailure(snap, pod, pc)
 }
 
 // blameManager reports a kube-controller-manager that is not ready. If none is visible, as

@@ -85,7 +85,7 @@ func verdict(e *api.Explanation) (string, Mark) {
 		}
 		return target + " does not fit on " + where, Bad
 	case api.Blocked:
-		return target + " is blocked" + although(e), Bad
+		return target + " is blocked" + refused(e) + although(e), Bad
 	case api.Error:
 		if e.Target.Kind == api.KindPod {
 			return target + " cannot be scheduled on any node", Bad
@@ -121,6 +121,19 @@ func decider(e *api.Explanation) string {
 
 func gatesText(e *api.Explanation) string {
 	return english.Plural(len(e.SchedulingGates), "scheduling gate ", "scheduling gates ") + english.JoinAnd(e.SchedulingGates)
+}
+
+// refused says what the API server refuses of a target that is blocked; empty if that is
+// nothing.
+func refused(e *api.Explanation) string {
+	switch {
+	case e.Code == api.PodRefused:
+		return ": its pods are refused"
+	case e.Stage == api.StageClaimGeneration && fitting(e.Nodes) > 0 && (e.Code == api.ClaimNotReady || e.Code == api.QuotaExceeded):
+		return ": its claim is refused"
+	default:
+		return ""
+	}
 }
 
 // although says which devices there are for a target that is blocked. What

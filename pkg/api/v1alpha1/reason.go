@@ -83,8 +83,8 @@ const (
 	// SchedulerBug means that devices are available, but a bug in the cluster's release of
 	// kube-scheduler keeps the claims from them.
 	SchedulerBug Code = "SchedulerBug"
-	// ClaimNotReady means that a claim does not exist yet, is being deleted, or belongs to
-	// another pod.
+	// ClaimNotReady means that a claim does not exist yet, is refused by the API server, is
+	// being deleted, or belongs to another pod.
 	ClaimNotReady Code = "ClaimNotReady"
 )
 
