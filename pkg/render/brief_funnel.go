@@ -138,6 +138,7 @@ func rejectionBars(rows []funnelRow, most int) []funnelRow {
 			names = append(names, fmt.Sprintf("%s %d", row.label, row.count))
 			continue
 		}
+		row.text = withoutDomains(row.text, row.rejection.Evidence)
 		if h := row.rejection.Holders; h != nil {
 			row.text = holdersText(h)
 		}
@@ -149,6 +150,16 @@ func rejectionBars(rows []funnelRow, most int) []funnelRow {
 		bars = append(bars, others)
 	}
 	return bars
+}
+
+// withoutDomains names the taints of a text, which evidence shows, without their domains.
+func withoutDomains(text string, evidence []api.Evidence) string {
+	for i := range evidence {
+		if taint := evidence[i].Found; strings.Contains(evidence[i].Path, ".taint") {
+			text = strings.ReplaceAll(text, taint, lastPart(taint))
+		}
+	}
+	return text
 }
 
 // holdersText says by whom devices are used: "research 10, serving 8".
