@@ -89,9 +89,9 @@ func (r *remedyRun) status(t *testing.T) *api.Status {
 	if err != nil {
 		t.Fatal(err)
 	}
-	status, err := cause.Find(t.Context(), facts.New(snap), r.id)
+	found, err := cause.Find(t.Context(), facts.New(snap), cause.Options{Namespace: r.id})
 	if err != nil {
 		t.Fatal(err)
 	}
-	return status
+	return found.Status
 }

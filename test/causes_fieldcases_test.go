@@ -29,10 +29,11 @@ func TestCausesOfFieldCases(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		status, err := cause.Find(t.Context(), facts.New(snap), "")
+		found, err := cause.Find(t.Context(), facts.New(snap), cause.Options{})
 		if err != nil {
 			t.Fatal(err)
 		}
+		status := found.Status
 		pods := status.Pods
 		fmt.Fprintf(&text, "%s: %d waiting, %d starting, %d blocked\n", filepath.Base(path), pods.Waiting, pods.Starting, pods.Blocked)
 		for i := range status.Causes {

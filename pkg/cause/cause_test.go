@@ -23,13 +23,13 @@ import (
 func causes(t *testing.T, snap *snapshot.Snapshot, namespace string) []string {
 	t.Helper()
 	tc.Unchanged(t, snap)
-	status, err := Find(t.Context(), cluster.New(snap), namespace)
+	found, err := Find(t.Context(), cluster.New(snap), Options{Namespace: namespace})
 	if err != nil {
 		t.Fatal(err)
 	}
 	var lines []string
-	for i := range status.Causes {
-		c := &status.Causes[i]
+	for i := range found.Status.Causes {
+		c := &found.Status.Causes[i]
 		line := fmt.Sprintf("%s %s: %s; %d pods", c.Severity, c.Code, c.Message, c.Pods)
 		if c.NextStep != nil {
 			line += "; " + c.NextStep.Actor + " " + c.NextStep.Text
@@ -122,11 +122,11 @@ func TestNamespace(t *testing.T) {
 // TestIdentity keeps the id of a cause while the pods that suffer from it change.
 func TestIdentity(t *testing.T) {
 	id := func(objects ...any) string {
-		status, err := Find(t.Context(), cluster.New(tc.Cluster(append(objects, tc.Nodes("n1"), tc.Pool("n1", tc.Devices(2)...), cordoned("n1"))...)), "")
-		if err != nil || len(status.Causes) != 1 {
-			t.Fatalf("%v, %+v", err, status)
+		found, err := Find(t.Context(), cluster.New(tc.Cluster(append(objects, tc.Nodes("n1"), tc.Pool("n1", tc.Devices(2)...), cordoned("n1"))...)), Options{})
+		if err != nil || len(found.Status.Causes) != 1 {
+			t.Fatalf("%v, %+v", err, found)
 		}
-		return status.Causes[0].ID
+		return found.Status.Causes[0].ID
 	}
 	first, second := id(waits("a", tc.GPUs("gpu", 1))...), id(waits("b", tc.GPUs("gpu", 2))...)
 	if first != second || !strings.HasPrefix(first, NodeCordoned+"-") {

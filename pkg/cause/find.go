@@ -22,11 +22,30 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
-// Find returns the condition of a cluster by its causes. With a namespace, only pods in it count,
-// and causes that concern neither it nor what all namespaces share are left out. The error is
-// that of ctx, or says which check failed.
-func Find(ctx context.Context, c *cluster.Cluster, namespace string) (*api.Status, error) {
-	f, err := find(ctx, c, namespace)
+// Found has the causes of a cluster, and what they were found from.
+type Found struct {
+	// Status has the causes, the worst first.
+	Status *api.Status
+	// Examination has the answers about pods, and the findings.
+	Examination *doctor.Examination
+	of          map[api.ObjectRef][]int
+}
+
+// Of returns the indices in the status of the causes of a pod or of a refused workload.
+func (f *Found) Of(object api.ObjectRef) []int { return f.of[object] }
+
+// Options say what is asked.
+type Options struct {
+	// Namespace is the only namespace whose pods count, if it is set: causes that concern
+	// neither it nor what all namespaces share are left out.
+	Namespace string
+	// Checks are options of doctor's checks.
+	Checks doctor.Options
+}
+
+// Find returns the causes of a cluster. The error is that of ctx, or says which check failed.
+func Find(ctx context.Context, c *cluster.Cluster, opts Options) (*Found, error) {
+	f, err := find(ctx, c, opts)
 	if err != nil {
 		return nil, err
 	}
@@ -34,26 +53,29 @@ func Find(ctx context.Context, c *cluster.Cluster, namespace string) (*api.Statu
 	if err := f.mend(ctx, causes); err != nil {
 		return nil, err
 	}
-	out := &api.Status{
+	found := &Found{Examination: f.exam, of: map[api.ObjectRef][]int{}, Status: &api.Status{
 		TypeMeta: metav1.TypeMeta{APIVersion: api.APIVersion, Kind: "Status"},
-		Source:   c.Snapshot.Source, Namespace: namespace,
+		Source:   c.Snapshot.Source, Namespace: f.namespace,
 		Pods: f.count(), Capacity: f.overview.Capacity, Causes: make([]api.Cause, 0, len(causes)),
 		Upcoming: f.upcoming(), NotChecked: notChecked(f.exam.Diagnosis), Assumptions: f.overview.Assumptions,
+	}}
+	for i, c := range causes {
+		found.Status.Causes = append(found.Status.Causes, c.shown())
+		for _, s := range c.stuck {
+			found.of[s.ref] = append(found.of[s.ref], i)
+		}
 	}
-	for _, c := range causes {
-		out.Causes = append(out.Causes, c.shown())
-	}
-	return out, nil
+	return found, nil
 }
 
 // find finds the causes of a cluster, in no order.
-func find(ctx context.Context, c *cluster.Cluster, namespace string) (*finder, error) {
-	x, err := doctor.Examine(ctx, c)
+func find(ctx context.Context, c *cluster.Cluster, opts Options) (*finder, error) {
+	x, err := doctor.Examine(ctx, c, opts.Checks)
 	if err != nil {
 		return nil, fmt.Errorf("find causes: %w", err)
 	}
-	f := &finder{cluster: c, exam: x, namespace: namespace, byKey: map[key]*cause{}, byObject: map[api.ObjectRef]*cause{}, byRef: map[api.ObjectRef]*stuck{}}
-	f.overview = x.Survey.Overview(inventory.Known{Namespace: namespace, Reason: func(*corev1.Pod) api.StuckReason { return api.StuckReason{} }})
+	f := &finder{cluster: c, exam: x, namespace: opts.Namespace, byKey: map[key]*cause{}, byObject: map[api.ObjectRef]*cause{}, byRef: map[api.ObjectRef]*stuck{}}
+	f.overview = x.Survey.Overview(inventory.Known{Namespace: opts.Namespace, Reason: func(*corev1.Pod) api.StuckReason { return api.StuckReason{} }})
 	f.list()
 	f.fromFindings()
 	f.fromConditions()

@@ -30,7 +30,7 @@ func TestProperties(t *testing.T) {
 	promised := 0
 	for i, snap := range snaps {
 		c := cluster.New(snap)
-		f, err := find(t.Context(), c, "")
+		f, err := find(t.Context(), c, Options{})
 		if err != nil {
 			t.Fatalf("cluster %d: %v", i, err)
 		}
@@ -39,11 +39,11 @@ func TestProperties(t *testing.T) {
 				t.Errorf("cluster %d: %s has no cause: %+v", i, s.ref, explain.Reason(s.answer, s.err))
 			}
 		}
-		status, err := Find(t.Context(), c, "")
+		found, err := Find(t.Context(), c, Options{})
 		if err != nil {
 			t.Fatalf("cluster %d: %v", i, err)
 		}
-		ids := map[string]bool{}
+		status, ids := found.Status, map[string]bool{}
 		for j := range status.Causes {
 			cause := &status.Causes[j]
 			if cause.ID == "" || ids[cause.ID] || cause.Message == "" || cause.Severity == "" {
@@ -69,18 +69,18 @@ func checkMended(t *testing.T, i int, c *cluster.Cluster, before *api.Status, ca
 		t.Errorf("cluster %d: %v", i, err)
 		return
 	}
-	after, err := Find(t.Context(), cluster.New(snap), "")
+	after, err := Find(t.Context(), cluster.New(snap), Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	gained := after.Pods.Starting - before.Pods.Starting
+	gained := after.Status.Pods.Starting - before.Pods.Starting
 	if cause.Mended.Waiting > 0 && gained != cause.Mended.Starts-cause.Mended.Stops {
 		t.Errorf("cluster %d: %s: %d more pods fit, promised %+v", i, cause.Message, gained, cause.Mended)
 	}
 	if cause.Mended.Waiting == 0 && cause.Pods == 1 {
-		for j := range after.Causes {
-			if after.Causes[j].ID == cause.ID {
-				t.Errorf("cluster %d: it is mended and still there: %+v", i, after.Causes[j])
+		for j := range after.Status.Causes {
+			if after.Status.Causes[j].ID == cause.ID {
+				t.Errorf("cluster %d: it is mended and still there: %+v", i, after.Status.Causes[j])
 			}
 		}
 	}

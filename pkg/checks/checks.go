@@ -66,6 +66,11 @@ func (c *Choice) Makes(code string) bool {
 	return (len(c.Only) == 0 || slices.ContainsFunc(c.Only, begins)) && !slices.ContainsFunc(c.Skip, begins)
 }
 
+// All reports whether all checks are made and all findings shown.
+func (c *Choice) All() bool {
+	return len(c.Only)+len(c.Skip) == 0 && c.Shows(api.SeverityInfo)
+}
+
 // Shows reports whether a finding of that severity is to be shown.
 func (c *Choice) Shows(severity api.Severity) bool {
 	return severity == api.SeverityUnknown || c.MinSeverity == "" ||

@@ -16,6 +16,7 @@ import (
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
+	"github.com/kubectl-dra/kubectl-dra/pkg/cause"
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/commands/cli"
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
@@ -173,7 +174,11 @@ func validNames(text string, most int) bool {
 }
 
 func (o *planOptions) run(ctx context.Context) error {
-	from, err := o.reader.Read(ctx, cli.Scope{AllNamespaces: true, Admission: true, Ends: true})
+	scope := cli.Scope{AllNamespaces: true, Admission: true, Ends: true}
+	if o.printer.IsShort() {
+		scope = scope.WithCauses()
+	}
+	from, err := o.reader.Read(ctx, scope)
 	if err != nil {
 		return err
 	}
@@ -189,7 +194,7 @@ func (o *planOptions) run(ctx context.Context) error {
 		o.conditions.Without = append(o.conditions.Without, [2]string{namespace, pod})
 	}
 	bar := cli.NewProgress(o.streams.ErrOut, "Deciding the queue")
-	out, err := o.decide(ctx, state)
+	out, causes, err := o.decide(ctx, state)
 	bar.Done()
 	if err != nil {
 		return err
@@ -202,7 +207,7 @@ func (o *planOptions) run(ctx context.Context) error {
 		if err := o.printer.Machine.PrintObj(out, o.streams.Out); err != nil {
 			return fmt.Errorf("print the plan: %w", err)
 		}
-	} else if err := render.Plan(o.streams.Out, out, o.printer.Text); err != nil {
+	} else if err := render.Plan(o.streams.Out, out, causes, o.printer.Text); err != nil {
 		return err
 	}
 	if from.NamespaceGone(o.reader.Only) {
@@ -223,11 +228,26 @@ func (o *planOptions) run(ctx context.Context) error {
 	}
 }
 
-// decide decides the queue, and under conditions a second time.
-func (o *planOptions) decide(ctx context.Context, state *cluster.Cluster) (*api.Plan, error) {
+// decide decides the queue, and under conditions a second time. For text that is not wide, it finds
+// the causes why pods are not placed.
+func (o *planOptions) decide(ctx context.Context, state *cluster.Cluster) (*api.Plan, *render.PodCauses, error) {
 	if !o.conditions.Any() {
-		return o.make(ctx, state, false)
+		out, err := o.make(ctx, state, false)
+		if err != nil || !o.printer.IsShort() || out.Counts.Waiting+out.Counts.Never+out.Counts.Undetermined == 0 {
+			return out, nil, err
+		}
+		found, err := cause.Find(ctx, state, cause.Options{Namespace: o.reader.Only})
+		if err != nil {
+			return nil, nil, err
+		}
+		return out, &render.PodCauses{Causes: found.Status.Causes, Of: found.Of}, nil
 	}
+	out, err := o.compare(ctx, state)
+	return out, nil, err
+}
+
+// compare decides the queue under the conditions, and says what is different from today.
+func (o *planOptions) compare(ctx context.Context, state *cluster.Cluster) (*api.Plan, error) {
 	after, words, err := o.conditions.Apply(state)
 	var missing *forecast.MissingError
 	if errors.As(err, &missing) {

@@ -106,18 +106,18 @@ func (f *statusFlags) toOptions(cmd *cobra.Command, streams genericiooptions.IOS
 }
 
 func (o *statusOptions) run(ctx context.Context) error {
-	from, err := o.reader.Read(ctx, cli.Scope{AllNamespaces: true, Starting: true, Health: true, Admission: true, ComputeDomains: true})
+	from, err := o.reader.Read(ctx, cli.Scope{AllNamespaces: true}.WithCauses())
 	if err != nil {
 		return err
 	}
-	found, err := cause.Find(ctx, cluster.New(from.Snap), o.reader.Only)
+	found, err := cause.Find(ctx, cluster.New(from.Snap), cause.Options{Namespace: o.reader.Only})
 	if err != nil {
 		return err
 	}
 	if o.printer.Machine != nil {
-		err = o.printer.Machine.PrintObj(found, o.streams.Out)
+		err = o.printer.Machine.PrintObj(found.Status, o.streams.Out)
 	} else {
-		err = render.Status(o.streams.Out, found, o.printer.Text)
+		err = render.Status(o.streams.Out, found.Status, o.printer.Text)
 	}
 	if err != nil {
 		return fmt.Errorf("print the status: %w", err)
@@ -128,9 +128,9 @@ func (o *statusOptions) run(ctx context.Context) error {
 		}
 	}
 	switch {
-	case slices.ContainsFunc(found.Causes, func(c api.Cause) bool { return c.Severity == api.SeverityError }):
+	case slices.ContainsFunc(found.Status.Causes, func(c api.Cause) bool { return c.Severity == api.SeverityError }):
 		return &cli.OutcomeError{Code: cli.ExitDoesNotFit}
-	case len(found.NotChecked) > 0:
+	case len(found.Status.NotChecked) > 0:
 		return &cli.OutcomeError{Code: cli.ExitUndetermined}
 	default:
 		return nil

@@ -21,8 +21,6 @@ const maxObjects = 10
 type cluster struct {
 	opts    *Options
 	cluster *facts.Cluster
-	// most limits how many objects, and how much evidence, a finding names.
-	most int
 
 	inventory *inventory.Inventory
 	// Results that are computed once: the inventory, the pods that have devices and do not

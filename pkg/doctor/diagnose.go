@@ -24,11 +24,16 @@ import (
 // Diagnose makes the checks. The allocator has to be for the snapshot. An error means that
 // a check failed, not that the cluster has a problem.
 func Diagnose(ctx context.Context, c *facts.Cluster, opts Options) (*api.Diagnosis, error) {
-	return newCluster(c, &opts).diagnose(ctx)
+	in := newCluster(c, &opts)
+	made, err := in.makeChecks(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return in.diagnosis(made, opts.Namespace, maxObjects), nil
 }
 
 func newCluster(c *facts.Cluster, opts *Options) *cluster {
-	in := &cluster{opts: opts, cluster: c, inventory: inventory.New(c), most: maxObjects}
+	in := &cluster{opts: opts, cluster: c, inventory: inventory.New(c)}
 	in.claims = sync.OnceValue(in.inventory.Claims)
 	in.blocked = sync.OnceValue(func() []lifecycle.BlockedPod { return lifecycle.NewStages(in.cluster).BlockedPods() })
 	in.classes = once(func(ctx context.Context) ([]api.Class, error) {
@@ -42,47 +47,62 @@ func newCluster(c *facts.Cluster, opts *Options) *cluster {
 	return in
 }
 
-func (in *cluster) diagnose(ctx context.Context) (*api.Diagnosis, error) {
-	c, opts := in.cluster, in.opts
-	out := &api.Diagnosis{
-		TypeMeta: metav1.TypeMeta{APIVersion: api.APIVersion, Kind: "Diagnosis"},
-		Source:   c.Snapshot.Source, Namespace: opts.Namespace, KubernetesVersion: c.Snapshot.ServerVersion, Findings: []api.Finding{}, Checks: []string{},
-	}
-	ignored := ignoring(c.Snapshot)
+// made has the codes of the checks that were made, and what they found.
+type made struct {
+	checks   []string
+	findings []api.Finding
+}
+
+// makeChecks makes the checks of the options.
+func (in *cluster) makeChecks(ctx context.Context) (made, error) {
+	m := made{checks: []string{}}
 	for _, check := range Checks() {
-		if !opts.Makes(check.Code) || check.given != nil && !check.given(opts) {
+		if !in.opts.Makes(check.Code) || check.given != nil && !check.given(in.opts) {
 			continue
 		}
 		if err := ctx.Err(); err != nil {
-			return nil, fmt.Errorf("make check %s: %w", check.Code, err)
+			return made{}, fmt.Errorf("make check %s: %w", check.Code, err)
 		}
-		out.Checks = append(out.Checks, check.Code)
+		m.checks = append(m.checks, check.Code)
 		found, err := check.run(ctx, in)
 		if err != nil {
-			return nil, fmt.Errorf("make check %s: %w", check.Code, err)
+			return made{}, fmt.Errorf("make check %s: %w", check.Code, err)
 		}
-		for _, finding := range found {
-			if !opts.Shows(finding.Severity) || !opts.concerns(&finding) {
-				continue
-			}
-			if ignored.all(finding) {
-				out.Ignored++
-				continue
-			}
-			finding.ObjectCount = len(finding.Objects)
-			finding.Objects = finding.Objects[:min(len(finding.Objects), in.most)]
-			finding.Evidence = finding.Evidence[:min(len(finding.Evidence), in.most)]
-			checks.Count(&out.Counts, finding.Severity)
-			out.Findings = append(out.Findings, finding)
-		}
+		m.findings = append(m.findings, found...)
 	}
-	return out, nil
+	return m, nil
 }
 
-// concerns reports whether a finding matters in the namespace: its object is in the
-// namespace, has no namespace, or belongs to a component that serves all.
-func (o *Options) concerns(f *api.Finding) bool {
-	return o.Namespace == "" || inventory.Concerns(f, o.Namespace) ||
+// diagnosis returns the findings that matter in a namespace, or all if that is empty, each with so
+// many objects at most.
+func (in *cluster) diagnosis(m made, namespace string, most int) *api.Diagnosis {
+	c := in.cluster
+	out := &api.Diagnosis{
+		TypeMeta: metav1.TypeMeta{APIVersion: api.APIVersion, Kind: "Diagnosis"},
+		Source:   c.Snapshot.Source, Namespace: namespace, KubernetesVersion: c.Snapshot.ServerVersion, Findings: []api.Finding{}, Checks: m.checks,
+	}
+	ignored := ignoring(c.Snapshot)
+	for _, finding := range m.findings {
+		if !in.opts.Shows(finding.Severity) || !concerns(&finding, namespace) {
+			continue
+		}
+		if ignored.all(finding) {
+			out.Ignored++
+			continue
+		}
+		finding.ObjectCount = len(finding.Objects)
+		finding.Objects = finding.Objects[:min(len(finding.Objects), most)]
+		finding.Evidence = finding.Evidence[:min(len(finding.Evidence), most)]
+		checks.Count(&out.Counts, finding.Severity)
+		out.Findings = append(out.Findings, finding)
+	}
+	return out
+}
+
+// concerns reports whether a finding matters in a namespace: its object is in the namespace, has
+// no namespace, or belongs to a component that serves all.
+func concerns(f *api.Finding, namespace string) bool {
+	return namespace == "" || inventory.Concerns(f, namespace) ||
 		slices.ContainsFunc(servingAll(), func(group string) bool { return strings.HasPrefix(f.Code, "DRA"+group) })
 }
 

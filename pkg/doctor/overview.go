@@ -28,24 +28,33 @@ type Examination struct {
 	Blocked []lifecycle.BlockedPod
 	// Diagnosis has the findings with all of their objects and all evidence.
 	Diagnosis *api.Diagnosis
+
+	in   *cluster
+	made made
 }
 
-// Examine explains all pods that wait, and makes all checks. An error means that one of these
-// failed, not that the cluster has a problem.
-func Examine(ctx context.Context, c *facts.Cluster) (*Examination, error) {
-	in := newCluster(c, &Options{})
-	in.most = math.MaxInt
+// Within returns the findings that matter in a namespace, or all if that is empty, as [Diagnose]
+// does.
+func (x *Examination) Within(namespace string) *api.Diagnosis {
+	return x.in.diagnosis(x.made, namespace, maxObjects)
+}
+
+// Examine explains all pods that wait, and makes the checks of the options, in all namespaces. An
+// error means that one of these failed, not that the cluster has a problem.
+func Examine(ctx context.Context, c *facts.Cluster, opts Options) (*Examination, error) {
+	in := newCluster(c, &opts)
 	survey, err := in.inventory.Survey(ctx, in.inventory.Usage())
 	if err != nil {
 		return nil, fmt.Errorf("look at the cluster: %w", err)
 	}
-	x := &Examination{Inventory: in.inventory, Survey: survey}
+	x := &Examination{Inventory: in.inventory, Survey: survey, in: in}
 	if x.Answers, err = in.explained(ctx); err != nil {
 		return nil, err
 	}
-	if x.Diagnosis, err = in.diagnose(ctx); err != nil {
+	if x.made, err = in.makeChecks(ctx); err != nil {
 		return nil, err
 	}
+	x.Diagnosis = in.diagnosis(x.made, "", math.MaxInt)
 	x.Blocked = in.blocked()
 	return x, nil
 }
@@ -54,7 +63,7 @@ func Examine(ctx context.Context, c *facts.Cluster) (*Examination, error) {
 // checks. Pods and claims are those of a namespace or, if that is empty, of all. The error
 // says what failed, which is none of the cluster's faults.
 func Overview(ctx context.Context, c *facts.Cluster, namespace string) (*inventory.Overview, error) {
-	x, err := Examine(ctx, c)
+	x, err := Examine(ctx, c, Options{})
 	if err != nil {
 		return nil, err
 	}

@@ -6,6 +6,7 @@ package render
 import (
 	"fmt"
 	"io"
+	"math"
 	"slices"
 	"strings"
 
@@ -30,14 +31,22 @@ func severitySections() []severitySection {
 }
 
 // Diagnosis draws the findings, the worst first. With Wide, all objects and all
-// evidence are shown, with Commands the commands of remedies.
-func Diagnosis(w io.Writer, d *api.Diagnosis, opts Options) error {
+// evidence are shown, with Commands the commands of remedies. In place of errors and warnings,
+// the causes behind them are drawn, if there are some.
+func Diagnosis(w io.Writer, d *api.Diagnosis, causes []api.Cause, opts Options) error {
 	p := NewPage(opts)
+	total := diagnosisTotal(d)
+	if len(causes) > 0 {
+		total += " (-o wide lists them)"
+		writeCauses(p, causes, causesOptions{lines: math.MaxInt, findings: true})
+	}
 	for _, section := range severitySections() {
-		writeFindings(p, d.Findings, section)
+		if len(causes) == 0 || section.severity == api.SeverityInfo || section.severity == api.SeverityUnknown {
+			writeFindings(p, d.Findings, section)
+		}
 	}
 	p.Blank()
-	p.Text(0, Strong, diagnosisTotal(d))
+	p.Text(0, Strong, total)
 	return p.Print(w)
 }
 
@@ -78,7 +87,7 @@ func writeFindings(p *Page, all []api.Finding, section severitySection) {
 // looks reports whether a command changes nothing.
 func looks(command string) bool {
 	return slices.ContainsFunc([]string{"kubectl get ", "kubectl describe ", "kubectl logs ", "kubectl dra "}, func(begin string) bool { return strings.HasPrefix(command, begin) }) &&
-		!strings.HasPrefix(command, "kubectl dra taints ")
+		!strings.HasPrefix(command, "kubectl dra taints ") && !strings.Contains(command, " | ")
 }
 
 // writeUnknown groups checks by the missing resources.

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/cli-runtime/pkg/printers"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
 )
@@ -26,6 +27,12 @@ const (
 // more rows than limit, the others are counted; 0 stands for all.
 func List(w io.Writer, table *metav1.Table, limit int, opts Options) error {
 	p := NewPage(opts)
+	p.list(table, limit)
+	_, err := w.Write(p.Buf.Bytes())
+	return err
+}
+
+func (p *Page) list(table *metav1.Table, limit int) {
 	columns := listColumns(table)
 	fold(columns, len(table.Rows), p.full)
 	shown := len(table.Rows)
@@ -53,8 +60,23 @@ func List(w io.Writer, table *metav1.Table, limit int, opts Options) error {
 	}
 	p.everywhere("In all rows: ", columns, func(c *listColumn) bool { return c.exceptions == 0 })
 	p.everywhere("In all other rows: ", columns, func(c *listColumn) bool { return c.exceptions > 0 })
-	_, err := w.Write(p.Buf.Bytes())
-	return err
+}
+
+// TerminalRows is how many rows a table has on a terminal: about a screen, and enough to see
+// what there is.
+const TerminalRows = 40
+
+// table writes a table: a list for a terminal, else a line for each row.
+func (p *Page) table(table *metav1.Table) error {
+	if p.Opts.Width > 0 {
+		p.list(table, TerminalRows)
+		return nil
+	}
+	aligned := printers.GetNewTabWriter(&p.Buf)
+	if err := printers.NewTablePrinter(printers.PrintOptions{}).PrintObj(table, aligned); err != nil {
+		return fmt.Errorf("print a table: %w", err)
+	}
+	return aligned.Flush()
 }
 
 // listColumn is a column of a [List].

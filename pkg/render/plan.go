@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"reflect"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -18,8 +19,8 @@ import (
 )
 
 // Plan draws a table of pods in the order of the queue. With Wide, each device and the
-// reason of each pod are shown.
-func Plan(w io.Writer, plan *api.Plan, opts Options) error {
+// reason of each pod are shown. With causes, these stand in place of reasons.
+func Plan(w io.Writer, plan *api.Plan, causes *PodCauses, opts Options) error {
 	p := NewPage(opts)
 	p.Text(0, Strong, planTotal(plan))
 	for _, text := range plan.Conditions {
@@ -28,9 +29,10 @@ func Plan(w io.Writer, plan *api.Plan, opts Options) error {
 	if plan.Today != nil {
 		p.Text(2, Plain, "today: "+outcomeCounts(plan.Today))
 	}
+	because := causesOf(p, plan, causes)
 	if len(plan.Pods) > 0 {
 		p.Blank()
-		writePlanned(p, plan.Pods)
+		writePlanned(p, plan.Pods, because)
 	}
 	if len(plan.Pods) > 0 {
 		p.Blank()
@@ -70,14 +72,37 @@ func outcomeCounts(c *api.PlanCounts) string {
 	return strings.Join(parts, ", ")
 }
 
-func writePlanned(p *Page, pods []api.PlannedPod) {
+// causesOf draws the causes of the pods that are not placed, and returns what a row says about a
+// pod: its causes, or why it is not placed.
+func causesOf(p *Page, plan *api.Plan, causes *PodCauses) func(*api.PlannedPod) string {
+	if causes == nil {
+		return func(pod *api.PlannedPod) string { return pod.Reason }
+	}
+	of := func(pod *api.PlannedPod) []int { return causes.Of(api.Ref(api.KindPod, pod.Namespace, pod.Name)) }
+	shown := []int{}
+	for i := range plan.Pods {
+		if plan.Pods[i].Outcome != api.PlanPlaced {
+			shown = append(shown, of(&plan.Pods[i])...)
+		}
+	}
+	writeCauses(p, causes.Causes, causesOptions{lines: waitingLines, only: shown})
+	_, numbers := groupCauses(causes.Causes)
+	return func(pod *api.PlannedPod) string {
+		if list := of(pod); len(list) > 0 {
+			return causeNumbers(list, numbers)
+		}
+		return pod.Reason
+	}
+}
+
+func writePlanned(p *Page, pods []api.PlannedPod, because func(*api.PlannedPod) string) {
 	lines := [][]string{{"#", "PRIORITY", "POD", "OUTCOME", "NODE OR REASON"}}
 	var marks []Mark
-	for len(pods) > 0 {
+	for len(pods) > 0 && (len(lines) <= TerminalRows || p.Opts.Wide || p.Opts.Width == 0) {
 		pod := &pods[0]
 		position, name, n := "-", pod.Namespace+"/"+pod.Name, 1
 		if !p.Opts.Wide {
-			n = equalPlanned(pods)
+			n = equalPlanned(pods, because)
 		}
 		if pod.Position > 0 {
 			position = strconv.Itoa(pod.Position)
@@ -86,7 +111,7 @@ func writePlanned(p *Page, pods []api.PlannedPod) {
 			position += "-" + strconv.Itoa(pods[n-1].Position)
 			name = fmt.Sprintf("%s/%s (%d pods)", pod.Namespace, pod.Owner.Argument(), n)
 		}
-		lines = append(lines, []string{position, strconv.Itoa(int(pod.Priority)), name, plannedOutcome(pod), plannedText(p, pod, n)})
+		lines = append(lines, []string{position, strconv.Itoa(int(pod.Priority)), name, plannedOutcome(pod), plannedText(p, pods[:n], because(pod))})
 		marks, pods = append(marks, outcomeMark(pod.Outcome)), pods[n:]
 	}
 	var widths [4]int
@@ -113,6 +138,9 @@ func writePlanned(p *Page, pods []api.PlannedPod) {
 			continue
 		}
 		p.TableRow(0, append(row, Cell{Text: line[4]})...)
+	}
+	if rest := len(pods); rest > 0 {
+		p.Text(0, Plain, fmt.Sprintf("… %s more (-o wide shows all)", english.Thousands(rest)))
 	}
 }
 
@@ -147,15 +175,15 @@ func plannedOutcome(pod *api.PlannedPod) string {
 
 // equalPlanned counts the pods at the front of a queue that belong to one workload and
 // are not placed for the same reason: one row is enough for them.
-func equalPlanned(pods []api.PlannedPod) int {
+func equalPlanned(pods []api.PlannedPod, because func(*api.PlannedPod) string) int {
 	first, n := &pods[0], 1
-	if first.Owner.Kind == "" || first.Position == 0 || first.Outcome == api.PlanPlaced {
+	if first.Owner.Kind == "" || first.Position == 0 || first.Preempts != nil {
 		return n
 	}
 	for n < len(pods) {
 		pod := &pods[n]
 		if pod.Namespace != first.Namespace || pod.Owner != first.Owner || pod.Priority != first.Priority || pod.Outcome != first.Outcome ||
-			pod.Reason != first.Reason || !reflect.DeepEqual(pod.Behind, first.Behind) || !reflect.DeepEqual(pod.Today, first.Today) {
+			because(pod) != because(first) || pod.Preempts != nil || !reflect.DeepEqual(pod.Behind, first.Behind) || !reflect.DeepEqual(pod.Today, first.Today) {
 			break
 		}
 		n++
@@ -163,10 +191,13 @@ func equalPlanned(pods []api.PlannedPod) int {
 	return n
 }
 
-// plannedText describes the placement of a pod and those equal to it, n in all, or why
-// they wait and behind which pods.
-func plannedText(p *Page, pod *api.PlannedPod, n int) string {
+// plannedText describes the placement of equal pods, or why they wait and behind which pods.
+func plannedText(p *Page, pods []api.PlannedPod, because string) string {
+	pod, n := &pods[0], len(pods)
 	if pod.Outcome == api.PlanPlaced {
+		if n > 1 {
+			return plannedNodes(pods)
+		}
 		text := pod.Node
 		if len(pod.Devices) > 0 {
 			text += ": " + DeviceNames(devicePaths(pod.Devices))
@@ -180,10 +211,23 @@ func plannedText(p *Page, pod *api.PlannedPod, n int) string {
 	if len(pod.Behind) > 0 {
 		parts = append(parts, behindText(p, pod, n))
 	}
-	if pod.Reason != "" && (len(pod.Behind) == 0 || p.Opts.Wide) {
-		parts = append(parts, pod.Reason)
+	if because != "" && (len(pod.Behind) == 0 || p.Opts.Wide) {
+		parts = append(parts, because)
 	}
 	return strings.Join(parts, "; ")
+}
+
+// plannedNodes names the nodes of placed pods and the number of their devices.
+func plannedNodes(pods []api.PlannedPod) string {
+	var nodes []string
+	devices := 0
+	for i := range pods {
+		devices += len(pods[i].Devices)
+		if !slices.Contains(nodes, pods[i].Node) {
+			nodes = append(nodes, pods[i].Node)
+		}
+	}
+	return fmt.Sprintf("%s: %s", english.Sample(nodes, 3), english.Count(devices, "device"))
 }
 
 // behindText says that only some of the pods behind others may get their place.

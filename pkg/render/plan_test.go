@@ -32,7 +32,7 @@ func TestPlanFitsTerminal(t *testing.T) {
 `,
 	} {
 		var out strings.Builder
-		if err := render.Plan(&out, plan, render.Options{Width: width}); err != nil {
+		if err := render.Plan(&out, plan, nil, render.Options{Width: width}); err != nil {
 			t.Fatal(err)
 		}
 		if !strings.Contains(out.String(), want) {
@@ -62,7 +62,7 @@ func TestPlanOfEqualPods(t *testing.T) {
 		true: {"ml/train-a  Waiting  behind ml/notebook (n1: gpu-0), after 1 pod that waits for the same\n", "ml/train-b  Waiting  behind ml/notebook (n1: gpu-0), after 2 pods that wait for the same\n"},
 	} {
 		var out strings.Builder
-		if err := render.Plan(&out, plan, render.Options{Wide: wide}); err != nil {
+		if err := render.Plan(&out, plan, nil, render.Options{Wide: wide}); err != nil {
 			t.Fatal(err)
 		}
 		for _, line := range want {

@@ -37,7 +37,7 @@ func Status(w io.Writer, s *api.Status, opts Options) error {
 	p.Blank()
 	writeCapacity(p, s.Capacity)
 	below := statusBelow(s, opts)
-	writeCauses(p, s.Causes, statusLines-below.lines())
+	writeCauses(p, s.Causes, causesOptions{lines: statusLines - below.lines()})
 	p.Blank()
 	p.Buf.Write(below.Buf.Bytes())
 	return p.Print(w)
@@ -145,93 +145,5 @@ func writeCapacity(p *Page, capacity []api.ClassCapacity) {
 	}
 	if n := len(list) - len(shown); n > 0 {
 		p.Text(2, Faint, fmt.Sprintf("%d more: kubectl dra classes", n))
-	}
-}
-
-// writeCauses draws causes, the worst first, each with who suffers from it and the next step. On a
-// terminal, it stops after so many lines of the page.
-func writeCauses(p *Page, causes []api.Cause, lines int) {
-	if len(causes) == 0 {
-		return
-	}
-	p.Heading("Causes")
-	for i := range causes {
-		one := NewPage(p.Opts)
-		writeCause(one, i+1, &causes[i])
-		if rest := len(causes) - i; i > 0 && !p.Opts.Wide && p.Opts.Width > 0 && p.lines()+one.lines()+min(rest-1, 1) > lines {
-			p.Text(2, Faint, fmt.Sprintf("%d more %s: kubectl dra status -o wide", rest, english.Plural(rest, "cause", "causes")))
-			return
-		}
-		p.Buf.Write(one.Buf.Bytes())
-	}
-}
-
-func writeCause(p *Page, number int, c *api.Cause) {
-	mark := Plain
-	switch c.Severity {
-	case api.SeverityError:
-		mark = Bad
-	case api.SeverityWarning, api.SeverityUnknown:
-		mark = Unsure
-	case api.SeverityInfo:
-	}
-	const margin = 5
-	p.Row(1, Cell{Text: fmt.Sprint(number), Width: 2, Right: true, Mark: mark}, Cell{Text: c.Message, Mark: Strong})
-	if text := blast(c); text != "" {
-		p.Text(margin, Plain, text)
-	}
-	if p.Opts.Wide {
-		p.Text(margin, Faint, c.ID)
-		for i := range c.Affected {
-			p.Text(margin, Faint, affectedText(&c.Affected[i]))
-		}
-		for i := range c.Evidence {
-			p.Text(margin, Faint, evidenceLine(&c.Evidence[i]))
-		}
-	}
-	if c.NextStep == nil {
-		return
-	}
-	step := c.NextStep.Text
-	if c.NextStep.Actor != api.ActorNobody {
-		step = Actor(c.NextStep.Actor) + ": " + step
-	}
-	if c.Mended != nil {
-		step += "; then " + c.Mended.Message
-	}
-	p.Text(margin, Plain, step)
-	if len(c.NextStep.Commands) > 0 && (p.Opts.Wide || p.Opts.Commands) {
-		p.Verbatim(margin, strings.Join(c.NextStep.Commands, "\n"))
-	}
-}
-
-// blast says who suffers from a cause.
-func blast(c *api.Cause) string {
-	var parts []string
-	if len(c.Affected) > 0 {
-		text := affectedText(&c.Affected[0])
-		if n := c.Workloads - 1; n > 0 {
-			text = fmt.Sprintf("%s of %s: %s and %d more", english.Count(c.Pods, "pod"), english.Count(c.Workloads, "owner"), text, n)
-		}
-		if c.LongestSeconds > 0 {
-			text += ", for " + ageOf(c.LongestSeconds)
-		}
-		parts = append(parts, text)
-	}
-	if c.Devices > 0 {
-		parts = append(parts, english.Count(c.Devices, "device"))
-	}
-	return strings.Join(parts, "; ")
-}
-
-// affectedText names the pods of an owner.
-func affectedText(a *api.AffectedPods) string {
-	switch {
-	case a.Owner.Kind != "" && a.Count > 0:
-		return fmt.Sprintf("%s/%s (%s)", a.Namespace, a.Owner.Argument(), english.Count(a.Count, "pod"))
-	case a.Owner.Kind != "":
-		return fmt.Sprintf("%s/%s", a.Namespace, a.Owner.Argument())
-	default:
-		return a.Namespace + "/" + a.Name
 	}
 }

@@ -15,6 +15,7 @@ import (
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
+	"github.com/kubectl-dra/kubectl-dra/pkg/cause"
 	"github.com/kubectl-dra/kubectl-dra/pkg/checks"
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/commands/cli"
@@ -182,7 +183,7 @@ func (f *doctorFlags) someCheck(choice *checks.Choice) error {
 }
 
 func (o *doctorOptions) run(ctx context.Context) error {
-	from, err := o.reader.Read(ctx, cli.Scope{AllNamespaces: true, Starting: true, Health: true})
+	from, err := o.reader.Read(ctx, cli.Scope{AllNamespaces: true}.WithCauses())
 	if err != nil {
 		return err
 	}
@@ -198,7 +199,7 @@ func (o *doctorOptions) run(ctx context.Context) error {
 	if o.kubelets && o.checks.Makes(doctor.CodeGates) {
 		o.checks.Kubelets = askKubelets(ctx, from.Clients, doctor.KubeletNodes(from.Snap))
 	}
-	found, err := doctor.Diagnose(ctx, c, o.checks)
+	found, causes, err := o.look(ctx, c)
 	if err != nil {
 		return err
 	}
@@ -206,7 +207,7 @@ func (o *doctorOptions) run(ctx context.Context) error {
 		addLogs(ctx, from.Clients, from.Snap, found)
 	}
 	isText, err := o.printer.PrintFindings(found, func() *render.Report { return o.report(found) },
-		func(w io.Writer, opts render.Options) error { return render.Diagnosis(w, found, opts) })
+		func(w io.Writer, opts render.Options) error { return render.Diagnosis(w, found, causes, opts) })
 	if err != nil {
 		return err
 	}
@@ -216,6 +217,20 @@ func (o *doctorOptions) run(ctx context.Context) error {
 		}
 	}
 	return outcome(found.Counts, o.failOn)
+}
+
+// look makes the checks. If all are made, for text that is not wide, it finds the causes behind the
+// findings, too.
+func (o *doctorOptions) look(ctx context.Context, c *cluster.Cluster) (*api.Diagnosis, []api.Cause, error) {
+	if !o.printer.IsShort() || !o.checks.All() || o.logs {
+		found, err := doctor.Diagnose(ctx, c, o.checks)
+		return found, nil, err
+	}
+	found, err := cause.Find(ctx, c, cause.Options{Namespace: o.checks.Namespace, Checks: o.checks})
+	if err != nil {
+		return nil, nil, err
+	}
+	return found.Examination.Within(o.checks.Namespace), found.Status.Causes, nil
 }
 
 // report returns the diagnosis for programs that read the reports of linters and tests.

@@ -106,6 +106,11 @@ func reportWriters() map[string]func(io.Writer, *render.Report) error {
 	return map[string]func(io.Writer, *render.Report) error{"github": render.GitHub, FormatJUnit: render.JUnit, "sarif": render.SARIF}
 }
 
+// IsShort reports whether the answer is the text for people that is not wide.
+func (p *Printer) IsShort() bool {
+	return p.Machine == nil && p.report == "" && !p.Names && !p.Text.Wide
+}
+
 // PrintFindings writes findings in the format of the flags: the object for machines, the
 // report, or the text. It reports whether it was the text.
 func (p *Printer) PrintFindings(object runtime.Object, of func() *render.Report, text func(io.Writer, render.Options) error) (bool, error) {

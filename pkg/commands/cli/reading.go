@@ -187,6 +187,12 @@ type Scope struct {
 	Scaling bool
 }
 
+// WithCauses returns a scope with what it takes, besides, to find the causes of a cluster.
+func (s Scope) WithCauses() Scope {
+	s.Starting, s.Health, s.Admission, s.ComputeDomains = true, true, true, true
+	return s
+}
+
 // usesVolumes reports whether a pod of the manifests has PersistentVolumeClaims.
 func (s *Scope) usesVolumes() bool {
 	return s.Manifests != nil && (slices.ContainsFunc(s.Manifests.Pods, func(pod *corev1.Pod) bool { return snapshot.UsesVolumeClaims(&pod.Spec) }) ||

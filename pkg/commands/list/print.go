@@ -85,10 +85,6 @@ func (o *lister[T]) printItems(ctx context.Context, items []T, from *listed) err
 	return err
 }
 
-// terminalRows is how many rows a table has on a terminal: about a screen, and enough to see
-// what there is.
-const terminalRows = 40
-
 // printTable writes the table in one piece, on a terminal so that it fits. The aligner writes each cell and each gap on
 // its own, which is too many calls for the operating system.
 func (o *lister[T]) printTable(items []T, from *listed) error {

@@ -6,14 +6,9 @@ package why
 import (
 	"context"
 	"fmt"
-	"io"
-	"strings"
-	"time"
-
-	"k8s.io/apimachinery/pkg/util/duration"
-	"k8s.io/cli-runtime/pkg/printers"
 
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
+	"github.com/kubectl-dra/kubectl-dra/pkg/cause"
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/commands/cli"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain"
@@ -23,7 +18,12 @@ import (
 
 // explainWaiting explains all pods that wait for devices.
 func (o *options) explainWaiting(ctx context.Context) error {
-	from, err := o.reader.Read(ctx, cli.Scope{AllNamespaces: o.waiting.allNamespaces, Starting: true, Admission: true, ComputeDomains: true})
+	isTable := o.printer.IsShort()
+	scope := cli.Scope{AllNamespaces: o.waiting.allNamespaces, Starting: true, Admission: true, ComputeDomains: true}
+	if isTable {
+		scope = scope.WithCauses()
+	}
+	from, err := o.reader.Read(ctx, scope)
 	if err != nil {
 		return err
 	}
@@ -32,13 +32,14 @@ func (o *options) explainWaiting(ctx context.Context) error {
 	if o.waiting.allNamespaces {
 		namespace = ""
 	}
-	a := &answers{}
-	each := explain.ExplainEach
-	if o.printer.Machine == nil && !o.printer.Text.Wide {
-		// The table has no remedies.
-		each = explain.ExplainEquivalent
+	a, targets := &answers{}, o.waiting.in(c, namespace)
+	var causes *cause.Found
+	var found []explain.Answer
+	if isTable && len(targets) > 0 {
+		causes, found, err = withCauses(ctx, c, namespace, targets)
+	} else {
+		found, err = explain.ExplainEach(ctx, c, targets)
 	}
-	found, err := each(ctx, c, o.waiting.in(c, namespace))
 	if err != nil {
 		return err
 	}
@@ -49,10 +50,10 @@ func (o *options) explainWaiting(ctx context.Context) error {
 	if hidden != nil && hidden.Namespace != "" && hidden.Namespace == namespace {
 		hidden = nil
 	}
-	if err := o.printWaiting(a.explanations, namespace, from.NamespaceGone(namespace), hidden); err != nil {
+	if err := o.printWaiting(causes, a.explanations, namespace, from.NamespaceGone(namespace), hidden); err != nil {
 		return err
 	}
-	if o.printer.Machine == nil && !o.printer.Text.Wide {
+	if isTable {
 		notes := snapshot.PreviewAssumptions(from.Snap)
 		if gap := from.Snap.Gap(snapshot.ResourceEvents); gap != nil && from.Clients != nil {
 			notes = append(notes, gap.Reason+": pods that their nodes failed to start less than a minute ago may be missing, and workloads whose pods the API server refuses")
@@ -68,8 +69,40 @@ func (o *options) explainWaiting(ctx context.Context) error {
 	return err
 }
 
+// withCauses finds the causes of a namespace, or of all if that is empty, and the answers about the
+// targets.
+func withCauses(ctx context.Context, c *cluster.Cluster, namespace string, targets []explain.Options) (*cause.Found, []explain.Answer, error) {
+	causes, err := cause.Find(ctx, c, cause.Options{Namespace: namespace})
+	if err != nil {
+		return nil, nil, err
+	}
+	known := map[api.ObjectRef]explain.Answer{}
+	for i, pod := range c.Waiting() {
+		known[api.RefTo(api.KindPod, pod)] = causes.Examination.Answers[i]
+	}
+	var others []explain.Options
+	for i := range targets {
+		if _, ok := known[targets[i].Object]; !ok {
+			others = append(others, targets[i])
+		}
+	}
+	// These are not in the queue: pods on their nodes, and workloads without pods.
+	more, err := explain.ExplainEach(ctx, c, others)
+	if err != nil {
+		return nil, nil, err
+	}
+	for i := range others {
+		known[others[i].Object] = more[i]
+	}
+	found := make([]explain.Answer, 0, len(targets))
+	for i := range targets {
+		found = append(found, known[targets[i].Object])
+	}
+	return causes, found, nil
+}
+
 // printWaiting writes a table, or the format of -o. The namespace may be gone.
-func (o *options) printWaiting(explanations []*api.Explanation, namespace string, gone bool, hidden *snapshot.Gap) error {
+func (o *options) printWaiting(causes *cause.Found, explanations []*api.Explanation, namespace string, gone bool, hidden *snapshot.Gap) error {
 	if hidden != nil {
 		if _, err := fmt.Fprintf(o.streams.ErrOut, "pods: %s\n", render.Escape(hidden.Reason)); err != nil {
 			return fmt.Errorf("print explanations: %w", err)
@@ -79,10 +112,13 @@ func (o *options) printWaiting(explanations []*api.Explanation, namespace string
 		return o.printer.Print(explanations, true)
 	}
 	if len(explanations) > 0 {
-		if o.printer.Text.Wide {
+		if causes == nil {
 			return o.printer.Print(explanations, true)
 		}
-		return printTable(o.streams.Out, explanations)
+		if err := render.Waiting(o.streams.Out, causes.Status.Causes, waitingRows(causes, explanations), o.printer.Text); err != nil {
+			return fmt.Errorf("print explanations: %w", err)
+		}
+		return nil
 	}
 	if hidden != nil {
 		return nil
@@ -103,27 +139,21 @@ func (o *options) printWaiting(explanations []*api.Explanation, namespace string
 	return nil
 }
 
-// printTable prints one line for pods with one owner and one answer.
-func printTable(w io.Writer, explanations []*api.Explanation) error {
-	table := printers.GetNewTabWriter(w)
-	rows := [][]string{{"NAMESPACE", "NAME", "VERDICT", "STAGE", "OUTLOOK", "AGE", "REASON"}}
+// waitingRows makes a row for pods with one owner and one answer.
+func waitingRows(causes *cause.Found, explanations []*api.Explanation) []*render.WaitingRow {
+	var rows []*render.WaitingRow
 	for _, group := range explain.GroupAnswers(explanations) {
-		e, age := group.First, "<unknown>"
-		if group.Oldest > 0 {
-			age = duration.HumanDuration(time.Duration(group.Oldest) * time.Second)
+		e := group.First
+		row := &render.WaitingRow{
+			Namespace: e.Target.Namespace, Name: group.Name(), Verdict: e.Verdict, Stage: e.Stage, Outlook: explain.When(e), AgeSeconds: group.Oldest, Summary: group.Summary(), Pods: len(group.Names),
 		}
-		rows = append(rows, []string{e.Target.Namespace, group.Name(), string(e.Verdict), string(e.Stage), string(explain.When(e)), age, group.Summary()})
-	}
-	for _, row := range rows {
-		for i, cell := range row {
-			row[i] = render.Escape(cell)
+		if e.Verdict == api.Fits && e.Placement != nil && e.OtherScheduler == nil {
+			row.Node = e.Placement.Node
 		}
-		if _, err := fmt.Fprintln(table, strings.Join(row, "\t")); err != nil {
-			return fmt.Errorf("print explanations: %w", err)
+		for _, name := range group.Names {
+			row.Causes = append(row.Causes, causes.Of(api.Ref(e.Target.Kind, e.Target.Namespace, name))...)
 		}
+		rows = append(rows, row)
 	}
-	if err := table.Flush(); err != nil {
-		return fmt.Errorf("print explanations: %w", err)
-	}
-	return nil
+	return rows
 }

@@ -1,0 +1,187 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package render
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
+	"github.com/kubectl-dra/kubectl-dra/pkg/english"
+)
+
+// causeGroup is a set of causes that read the same, such as two templates that ask for equally
+// many devices. It has one number and one next step.
+type causeGroup []*api.Cause
+
+// groupCauses puts causes together that read the same. The second result has the number of each
+// cause's group, counted from 1.
+func groupCauses(causes []api.Cause) (groups []causeGroup, numbers []int) {
+	type text struct{ severity, message, step, mended string }
+	known := map[text]int{}
+	for i := range causes {
+		c := &causes[i]
+		t := text{severity: string(c.Severity), message: c.Message}
+		if c.NextStep != nil {
+			t.step = c.NextStep.Actor + c.NextStep.Text
+		}
+		if c.Mended != nil {
+			t.mended = c.Mended.Message
+		}
+		number := known[t]
+		if number == 0 {
+			groups = append(groups, nil)
+			number = len(groups)
+			known[t] = number
+		}
+		groups[number-1] = append(groups[number-1], c)
+		numbers = append(numbers, number)
+	}
+	return groups, numbers
+}
+
+// causeNumbers says which causes some indices are: "cause 2", "causes 1, 4".
+func causeNumbers(of []int, numbers []int) string {
+	list := distinct(of, numbers)
+	texts := make([]string, 0, len(list))
+	for _, n := range list {
+		texts = append(texts, fmt.Sprint(n))
+	}
+	return english.Plural(len(list), "cause ", "causes ") + strings.Join(texts, ", ")
+}
+
+// distinct returns the numbers of some causes, each once.
+func distinct(of, numbers []int) []int {
+	list := make([]int, 0, len(of))
+	for _, i := range of {
+		list = append(list, numbers[i])
+	}
+	slices.Sort(list)
+	return slices.Compact(list)
+}
+
+// causesOptions say which causes are drawn.
+type causesOptions struct {
+	// lines is the last line of the page for them on a terminal.
+	lines int
+	// only are the indices of the causes to draw, with the numbers that they have among all; nil
+	// stands for all.
+	only []int
+	// findings shows the codes of findings, and commands that only read.
+	findings bool
+}
+
+// writeCauses draws causes, the worst first, each with the pods that suffer from it and the next
+// step.
+func writeCauses(p *Page, causes []api.Cause, opts causesOptions) {
+	groups, numbers := groupCauses(causes)
+	var shown []int
+	for number := range len(groups) {
+		shown = append(shown, number+1)
+	}
+	if opts.only != nil {
+		shown = distinct(opts.only, numbers)
+	}
+	if len(shown) == 0 {
+		return
+	}
+	p.Heading("Causes")
+	for i, number := range shown {
+		one := NewPage(p.Opts)
+		groups[number-1].write(one, number, opts.findings)
+		if rest := len(shown) - i; i > 0 && !p.Opts.Wide && p.Opts.Width > 0 && p.lines()+one.lines()+min(rest-1, 1) > opts.lines {
+			p.Text(2, Faint, fmt.Sprintf("%d more %s: kubectl dra status -o wide", rest, english.Plural(rest, "cause", "causes")))
+			return
+		}
+		p.Buf.Write(one.Buf.Bytes())
+	}
+}
+
+func (g causeGroup) write(p *Page, number int, findings bool) {
+	mark, c := Plain, g[0]
+	switch c.Severity {
+	case api.SeverityError:
+		mark = Bad
+	case api.SeverityWarning, api.SeverityUnknown:
+		mark = Unsure
+	case api.SeverityInfo:
+	}
+	const margin = 5
+	p.Row(1, Cell{Text: fmt.Sprint(number), Width: 2, Right: true, Mark: mark}, Cell{Text: c.Message, Mark: Strong})
+	parts := g.blast()
+	if findings {
+		parts = append(parts, c.Findings...)
+	}
+	if len(parts) > 0 {
+		p.Text(margin, Plain, strings.Join(parts, "; "))
+	}
+	for _, c := range g {
+		if !p.Opts.Wide {
+			break
+		}
+		p.Text(margin, Faint, c.ID)
+		for i := range c.Affected {
+			p.Text(margin, Faint, affectedText(&c.Affected[i]))
+		}
+		for i := range c.Evidence {
+			p.Text(margin, Faint, evidenceLine(&c.Evidence[i]))
+		}
+	}
+	if c.NextStep == nil {
+		return
+	}
+	step := c.NextStep.Text
+	if c.NextStep.Actor != api.ActorNobody {
+		step = Actor(c.NextStep.Actor) + ": " + step
+	}
+	if c.Mended != nil {
+		step += "; then " + c.Mended.Message
+	}
+	p.Text(margin, Plain, step)
+	for _, c := range g {
+		if commands := c.NextStep.Commands; len(commands) > 0 && (p.Opts.Wide || p.Opts.Commands || findings && len(commands) == 1 && looks(commands[0])) {
+			p.Verbatim(margin, strings.Join(commands, "\n"))
+		}
+	}
+}
+
+// blast says who suffers from the causes.
+func (g causeGroup) blast() []string {
+	var first *api.AffectedPods
+	pods, owners, devices, longest := 0, 0, 0, int64(0)
+	for _, c := range g {
+		if first == nil && len(c.Affected) > 0 {
+			first = &c.Affected[0]
+		}
+		pods, owners, devices, longest = pods+c.Pods, owners+c.Workloads, devices+c.Devices, max(longest, c.LongestSeconds)
+	}
+	var parts []string
+	if first != nil {
+		text := affectedText(first)
+		if owners > 1 {
+			text = fmt.Sprintf("%s of %s: %s and %d more", english.Count(pods, "pod"), english.Count(owners, "owner"), text, owners-1)
+		}
+		if longest > 0 {
+			text += ", for " + ageOf(longest)
+		}
+		parts = append(parts, text)
+	}
+	if devices > 0 {
+		parts = append(parts, english.Count(devices, "device"))
+	}
+	return parts
+}
+
+// affectedText names the pods of an owner.
+func affectedText(a *api.AffectedPods) string {
+	switch {
+	case a.Owner.Kind != "" && a.Count > 0:
+		return fmt.Sprintf("%s/%s (%s)", a.Namespace, a.Owner.Argument(), english.Count(a.Count, "pod"))
+	case a.Owner.Kind != "":
+		return fmt.Sprintf("%s/%s", a.Namespace, a.Owner.Argument())
+	default:
+		return a.Namespace + "/" + a.Name
+	}
+}

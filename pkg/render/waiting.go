@@ -1,0 +1,88 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package render
+
+import (
+	"io"
+
+	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
+)
+
+// PodCauses has the causes of a cluster. Of returns the indices of the causes of a pod.
+type PodCauses struct {
+	Causes []api.Cause
+	Of     func(pod api.ObjectRef) []int
+}
+
+// WaitingRow has the answer for pods that wait and have one owner.
+type WaitingRow struct {
+	Namespace, Name string
+	Verdict         api.Verdict
+	Stage           api.Stage
+	Outlook         api.Condition
+	// AgeSeconds is the age of the oldest pod, 0 if it is not known.
+	AgeSeconds int64
+	Summary    string
+	// Node is the node that the first of the pods gets, if nothing else is to be said.
+	Node string
+	Pods int
+	// Causes are the indices of their causes in the status.
+	Causes []int
+}
+
+// waitingLines limits the lines of causes above the table of pods that wait on a terminal.
+const waitingLines = 24
+
+// Waiting draws the causes of pods that wait, and a row for pods with one owner and one answer.
+func Waiting(w io.Writer, causes []api.Cause, rows []*WaitingRow, opts Options) error {
+	p := NewPage(opts)
+	of := []int{}
+	for _, row := range rows {
+		of = append(of, row.Causes...)
+	}
+	writeCauses(p, causes, causesOptions{lines: waitingLines, only: of})
+	p.Blank()
+	_, numbers := groupCauses(causes)
+	if err := p.table(newTable(rows, waitingColumns(numbers))); err != nil {
+		return err
+	}
+	return p.Print(w)
+}
+
+func waitingColumns(numbers []int) []Column[WaitingRow] {
+	return []Column[WaitingRow]{
+		{Name: "Namespace", Key: true, Cell: func(r *WaitingRow) string { return r.Namespace }},
+		{Name: "Name", Key: true, Cell: func(r *WaitingRow) string { return r.Name }},
+		{Name: "Stage", Cell: func(r *WaitingRow) string { return string(r.Stage) }},
+		{Name: "Age", Cell: func(r *WaitingRow) string {
+			if r.AgeSeconds == 0 {
+				return "<unknown>"
+			}
+			return ageOf(r.AgeSeconds)
+		}},
+		{Name: "Answer", Cell: func(r *WaitingRow) string { return r.answer(numbers) }},
+	}
+}
+
+// answer returns the verdict in a few words: where the pods fit, or their causes.
+func (r *WaitingRow) answer(numbers []int) string {
+	switch {
+	case len(r.Causes) > 0:
+		text := causeNumbers(r.Causes, numbers)
+		switch outlook := OutlookWords(r.Outlook); {
+		case r.Verdict != api.DoesNotFit:
+			return Words(r.Verdict) + ": " + text
+		case outlook != "" && r.Outlook != api.ConditionUnknown:
+			return outlook + ": " + text
+		default:
+			return text
+		}
+	case r.Node == "":
+		return r.Summary
+	case r.Pods > 1:
+		return "fit, the first on " + r.Node
+	default:
+		return "fits on " + r.Node
+	}
+}
