@@ -94,7 +94,10 @@ func message(m *api.Mended) string {
 	if m.Safe > 0 {
 		parts = append(parts, english.Count(m.Safe, "pod")+" safe")
 	}
-	if m.Waiting > 0 {
+	switch {
+	case m.Waiting > 0 && m.Starts == 0:
+		parts = append(parts, "none of "+english.Count(m.Waiting, "waiting pod")+" starts")
+	case m.Waiting > 0:
 		parts = append(parts, fmt.Sprintf("%d of %s %s", m.Starts, english.Count(m.Waiting, "waiting pod"), english.Plural(m.Starts, "starts", "start")))
 	}
 	if m.Stops > 0 {

@@ -6,8 +6,12 @@ package commands
 import (
 	"context"
 	"fmt"
+	"io"
+	"reflect"
 	"slices"
+	"time"
 
+	"github.com/charmbracelet/x/ansi"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
@@ -18,6 +22,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/commands/cli"
 	"github.com/kubectl-dra/kubectl-dra/pkg/render"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
 // statusFlags are the flags of status.
@@ -25,12 +30,14 @@ type statusFlags struct {
 	reading  *cli.ReadingFlags
 	output   *cli.OutputFlags
 	commands bool
+	watch    bool
 }
 
 // statusOptions are the parsed flags.
 type statusOptions struct {
 	reader  *cli.Reader
 	printer *cli.Printer
+	watch   bool
 	streams genericiooptions.IOStreams
 }
 
@@ -65,6 +72,9 @@ work, else 2 if something could not be checked, else 0.`,
   # All causes, with evidence and commands
   kubectl dra status -o wide
 
+  # Keep it on the screen
+  kubectl dra status --watch
+
   # What concerns a team
   kubectl dra status -n research
 
@@ -80,6 +90,7 @@ work, else 2 if something could not be checked, else 0.`,
 			return o.run(cmd.Context())
 		},
 	}
+	cmd.Flags().BoolVarP(&f.watch, "watch", "w", false, "After the first answer, show each change, until Ctrl-C.")
 	f.reading.AddTo(cmd)
 	f.reading.AddPreviewTo(cmd)
 	f.output.AddTo(cmd)
@@ -90,7 +101,7 @@ work, else 2 if something could not be checked, else 0.`,
 }
 
 func (f *statusFlags) toOptions(cmd *cobra.Command, streams genericiooptions.IOStreams) (*statusOptions, error) {
-	o := &statusOptions{streams: streams}
+	o := &statusOptions{watch: f.watch, streams: streams}
 	var err error
 	if o.reader, err = f.reading.ToReader(cmd, streams); err != nil {
 		return nil, err
@@ -101,26 +112,30 @@ func (f *statusFlags) toOptions(cmd *cobra.Command, streams genericiooptions.IOS
 	if o.printer.Names {
 		return nil, cli.Usagef("Print ids with -o jsonpath='{.causes[*].id}'.", "-o name: a status has no name")
 	}
+	if o.watch && len(f.reading.Previews) > 0 {
+		return nil, cli.Usagef("Leave one of them out.", "--watch and --with-preview: the file replaces what would be watched")
+	}
+	if o.watch && !o.reader.Live() {
+		return nil, cli.Usagef("Leave one of them out.", "--watch and --snapshot: nothing changes in a file")
+	}
 	o.printer.Text.Commands = f.commands
 	return o, nil
 }
 
 func (o *statusOptions) run(ctx context.Context) error {
+	if o.watch {
+		return o.follow(ctx)
+	}
 	from, err := o.reader.Read(ctx, cli.Scope{AllNamespaces: true}.WithCauses())
 	if err != nil {
 		return err
 	}
-	found, err := cause.Find(ctx, cluster.New(from.Snap), cause.Options{Namespace: o.reader.Only})
+	status, err := o.find(ctx, from.Snap)
 	if err != nil {
 		return err
 	}
-	if o.printer.Machine != nil {
-		err = o.printer.Machine.PrintObj(found.Status, o.streams.Out)
-	} else {
-		err = render.Status(o.streams.Out, found.Status, o.printer.Text)
-	}
-	if err != nil {
-		return fmt.Errorf("print the status: %w", err)
+	if err := o.print(status); err != nil {
+		return err
 	}
 	if from.NamespaceGone(o.reader.Only) {
 		if err := cli.PrintNotes(o.streams, "namespace "+o.reader.Only+" does not exist"); err != nil {
@@ -128,11 +143,90 @@ func (o *statusOptions) run(ctx context.Context) error {
 		}
 	}
 	switch {
-	case slices.ContainsFunc(found.Status.Causes, func(c api.Cause) bool { return c.Severity == api.SeverityError }):
+	case slices.ContainsFunc(status.Causes, func(c api.Cause) bool { return c.Severity == api.SeverityError }):
 		return &cli.OutcomeError{Code: cli.ExitDoesNotFit}
-	case len(found.Status.NotChecked) > 0:
+	case len(status.NotChecked) > 0:
 		return &cli.OutcomeError{Code: cli.ExitUndetermined}
 	default:
 		return nil
 	}
+}
+
+func (o *statusOptions) find(ctx context.Context, snap *snapshot.Snapshot) (*api.Status, error) {
+	found, err := cause.Find(ctx, cluster.New(snap), cause.Options{Namespace: o.reader.Only})
+	if err != nil {
+		return nil, err
+	}
+	return found.Status, nil
+}
+
+func (o *statusOptions) print(status *api.Status) error {
+	var err error
+	if o.printer.Machine != nil {
+		err = o.printer.Machine.PrintObj(status, o.streams.Out)
+	} else {
+		err = render.Status(o.streams.Out, status, o.printer.Text)
+	}
+	if err != nil {
+		return fmt.Errorf("print the status: %w", err)
+	}
+	return nil
+}
+
+// watchPause is how long changes are collected before the status is found again.
+const watchPause = time.Second
+
+// follow prints the status, and again when it has changed, until the context is done. A terminal
+// shows the last one alone.
+func (o *statusOptions) follow(ctx context.Context) error {
+	watcher, _, err := o.reader.Watch(ctx, cli.Scope{AllNamespaces: true, ComputeDomains: true})
+	if err != nil {
+		return err
+	}
+	_, isTerminal := cli.Terminal(o.streams.Out)
+	isTerminal = isTerminal && o.printer.Machine == nil
+	var last *api.Status
+	following := &cli.Follower{Watcher: watcher, What: "the cluster", Beside: o.streams.ErrOut, Pause: watchPause}
+	return following.Follow(ctx, func(ctx context.Context) error {
+		snap, err := watcher.Problems(ctx)
+		if _, trouble := watcher.Trouble(); err != nil && trouble != nil {
+			// What was printed stays until the connection is back.
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		status, err := o.find(ctx, snap)
+		if err != nil {
+			return err
+		}
+		switch {
+		case isTerminal:
+			_, err = io.WriteString(o.streams.Out, ansi.EraseEntireScreen+ansi.CursorHomePosition)
+		case last != nil && reflect.DeepEqual(withoutTimes(last), withoutTimes(status)):
+			return nil
+		case last != nil && o.printer.Machine == nil:
+			_, err = fmt.Fprintln(o.streams.Out)
+		}
+		if err != nil {
+			return fmt.Errorf("print the status: %w", err)
+		}
+		last = status
+		return o.print(status)
+	})
+}
+
+// withoutTimes returns a status without what changes as time goes by.
+func withoutTimes(s *api.Status) *api.Status {
+	out := *s
+	out.Pods.LongestSeconds = 0
+	out.Causes = slices.Clone(s.Causes)
+	for i := range out.Causes {
+		out.Causes[i].LongestSeconds = 0
+	}
+	out.Upcoming = slices.Clone(s.Upcoming)
+	for i := range out.Upcoming {
+		out.Upcoming[i].Message = ""
+	}
+	return &out
 }

@@ -15,34 +15,20 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/util/duration"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/cli-runtime/pkg/printers"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/commands/cli"
 	"github.com/kubectl-dra/kubectl-dra/pkg/render"
-	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/collect"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
-const (
-	// followPause is how long changes are collected before they are printed.
-	followPause = 200 * time.Millisecond
-	// lostTimeout is how long the program tries to restore a lost connection: longer than
-	// an API server takes to restart.
-	lostTimeout = 2 * time.Minute
-)
+// followPause is how long changes are collected before they are printed.
+const followPause = 200 * time.Millisecond
 
-// follow prints the items and then each change, until the context is done. A lost
-// connection is reported once, and again when it is back; it is an error if it stays lost.
+// follow prints the items and then each change, until the context is done.
 func (o *lister[T]) follow(ctx context.Context) error {
-	clients, err := collect.NewClients(o.reader.Config)
-	if err != nil {
-		return cli.Usagef("Check --kubeconfig, --context and the other flags.", "%w", err)
-	}
-	watcher, err := collect.Watch(ctx, clients, collect.Options{
-		Gates: o.reader.Options.Gates, KubernetesVersion: o.reader.Options.KubernetesVersion,
-		Namespace: clients.Namespace, AllNamespaces: o.allNamespaces, Only: o.reads, ComputeDomains: o.domains,
-	})
+	watcher, clients, err := o.reader.Watch(ctx, cli.Scope{AllNamespaces: o.allNamespaces, Only: o.reads, ComputeDomains: o.domains})
 	if err != nil {
 		return err
 	}
@@ -51,22 +37,8 @@ func (o *lister[T]) follow(ctx context.Context) error {
 		rows:    printers.NewTablePrinter(printers.PrintOptions{NoHeaders: o.noHeaders, Wide: o.output == "wide"}),
 		aligned: printers.GetNewTabWriter(o.streams.Out),
 	}
-	for {
-		if err := f.look(ctx, watcher, clients.Namespace); err != nil {
-			if ctx.Err() != nil {
-				return nil
-			}
-			return err
-		}
-		if err := f.changed(ctx, watcher); err != nil {
-			return err
-		}
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-time.After(followPause):
-		}
-	}
+	following := &cli.Follower{Watcher: watcher, What: f.plural, Beside: o.streams.ErrOut, Pause: followPause}
+	return following.Follow(ctx, func(ctx context.Context) error { return f.look(ctx, watcher.Snapshot(), clients.Namespace) })
 }
 
 // follower remembers the printed items.
@@ -77,7 +49,6 @@ type follower[T runtime.Object] struct {
 	reported map[string]bool
 	// started is true after the first picture.
 	started bool
-	lost    bool
 	// rows prints the headers once, and aligned remembers the widths of the columns: later
 	// rows stand below the first ones.
 	rows    printers.ResourcePrinter
@@ -87,11 +58,8 @@ type follower[T runtime.Object] struct {
 	}
 }
 
-func (f *follower[T]) look(ctx context.Context, watcher *collect.Watcher, namespace string) error {
-	if err := f.connection(watcher); err != nil {
-		return err
-	}
-	from := newListed(&cli.Source{Snap: watcher.Snapshot(), Namespace: namespace}, f.request)
+func (f *follower[T]) look(ctx context.Context, snap *snapshot.Snapshot, namespace string) error {
+	from := newListed(&cli.Source{Snap: snap, Namespace: namespace}, f.request)
 	all, err := f.items(ctx, from)
 	if err != nil {
 		return err
@@ -250,40 +218,6 @@ func (f *follower[T]) eventTable(changed []change[T], from *listed) *metav1.Tabl
 		table.Rows[i].Cells = append([]any{wide(string(changed[i].event))}, table.Rows[i].Cells...)
 	}
 	return table
-}
-
-// changed waits for a change, or for the end of the context. It fails if a lost
-// connection does not come back.
-func (f *follower[T]) changed(ctx context.Context, watcher *collect.Watcher) error {
-	var late <-chan time.Time
-	since, trouble := watcher.Trouble()
-	if trouble != nil {
-		timer := time.NewTimer(lostTimeout - time.Since(since))
-		defer timer.Stop()
-		late = timer.C
-	}
-	select {
-	case <-ctx.Done():
-		return nil
-	case <-watcher.Changed():
-		return nil
-	case <-late:
-		return fmt.Errorf("watch %s: no connection for %s: %w", f.plural, duration.HumanDuration(lostTimeout), trouble)
-	}
-}
-
-// connection reports that the connection is lost, or back.
-func (f *follower[T]) connection(watcher *collect.Watcher) error {
-	_, trouble := watcher.Trouble()
-	lost := trouble != nil
-	if lost == f.lost {
-		return nil
-	}
-	f.lost = lost
-	if lost {
-		return f.tell("%v\nTrying again for up to %s; what was printed is the last that is known.", trouble, duration.HumanDuration(lostTimeout))
-	}
-	return f.tell("Connected again.")
 }
 
 func (f *follower[T]) tell(format string, args ...any) error {

@@ -100,6 +100,15 @@ func (c *collector) run(ctx context.Context) error {
 	if !c.anyRead && len(c.denied) > 0 {
 		return c.forbidden()
 	}
+	if err := c.readDependents(ctx); err != nil {
+		return err
+	}
+	c.finish()
+	return nil
+}
+
+// readDependents reads what the question takes besides the lists, which it needs.
+func (c *collector) readDependents(ctx context.Context) error {
 	c.readTargetOwners(ctx)
 	c.readAutoscaler(ctx)
 	c.readQueued(ctx)
@@ -113,11 +122,24 @@ func (c *collector) run(ctx context.Context) error {
 	if err := c.readComponents(ctx); err != nil {
 		return err
 	}
-	if err := c.readOptional(ctx); err != nil {
-		return err
+	return c.readOptional(ctx)
+}
+
+// aboutTarget returns the requests about the target or, without one, about refused pods.
+func (c *collector) aboutTarget() []func(context.Context) error {
+	switch {
+	case c.opts.Target != nil:
+		return []func(context.Context) error{c.readTarget, c.events()}
+	case c.opts.Starting:
+		return []func(context.Context) error{c.failedCreates}
+	default:
+		return nil
 	}
-	c.finish()
-	return nil
+}
+
+// workloads returns the workloads of all requests.
+func (c *collector) workloads() []*snapshot.Workload {
+	return snapshot.Overlay(c.jobs, snapshot.Overlay(c.plugins, snapshot.Overlay(c.refused, c.snapshot.Workloads)))
 }
 
 // tasks returns the requests that go out at the same time.
@@ -156,11 +178,7 @@ func (c *collector) tasks(apis servedAPIs) []func(context.Context) error {
 			return fetch(ctx, l, podGroupAPI(clients, apis.podGroups, namespace), &s.PodGroups)
 		}))
 	}
-	if c.opts.Target != nil {
-		tasks = append(tasks, c.readTarget, c.events())
-	} else if c.opts.Starting {
-		tasks = append(tasks, c.failedCreates)
-	}
+	tasks = append(tasks, c.aboutTarget()...)
 	return slices.DeleteFunc(tasks, func(task func(context.Context) error) bool { return task == nil })
 }
 
@@ -219,7 +237,7 @@ func (c *collector) forbidden() error {
 // finish brings the snapshot into the form that [snapshot.Snapshot] promises.
 func (c *collector) finish() {
 	s := c.snapshot
-	s.Workloads = snapshot.Overlay(c.jobs, snapshot.Overlay(c.plugins, snapshot.Overlay(c.refused, s.Workloads)))
+	s.Workloads = c.workloads()
 	for resource, leftOut := range c.progress.leftOut() {
 		s.Gaps = append(s.Gaps, leftOutGap(resource, leftOut))
 	}

@@ -5,6 +5,7 @@ package collect
 
 import (
 	"context"
+	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -47,12 +48,20 @@ func (c *collector) readComponents(ctx context.Context) error {
 			noted[pod.UID] = component
 		}
 	}
-	for _, pod := range c.snapshot.Pods {
+	// A watcher has the same pods.
+	pods := slices.Clone(c.snapshot.Pods)
+	for i, pod := range pods {
+		component, ok := noted[pod.UID]
 		// Anybody can annotate a pod.
-		delete(pod.Annotations, snapshot.ComponentAnnotation)
-		if component, ok := noted[pod.UID]; ok {
-			snapshot.NoteComponent(pod, &component)
+		if _, annotated := pod.Annotations[snapshot.ComponentAnnotation]; !ok && !annotated {
+			continue
+		}
+		pods[i] = pod.DeepCopy()
+		delete(pods[i].Annotations, snapshot.ComponentAnnotation)
+		if ok {
+			snapshot.NoteComponent(pods[i], &component)
 		}
 	}
+	c.snapshot.Pods = pods
 	return nil
 }

@@ -87,7 +87,22 @@ func (w *Watcher) Snapshot() *snapshot.Snapshot {
 // it. The server is asked for these. Errors are the errors of Collect.
 func (w *Watcher) Target(ctx context.Context, target snapshot.Argument) (*snapshot.Snapshot, error) {
 	opts := w.opts
-	opts.Target, opts.Progress = &target, nil
+	opts.Target = &target
+	return w.also(ctx, opts)
+}
+
+// Problems is like [Watcher.Snapshot], with the objects that [Collect] adds for
+// [Options.Starting], [Options.Health] and [Options.Admission]. The server is asked for these.
+// Errors are the errors of Collect.
+func (w *Watcher) Problems(ctx context.Context) (*snapshot.Snapshot, error) {
+	opts := w.opts
+	opts.Starting, opts.Health, opts.Admission = true, true, true
+	return w.also(ctx, opts)
+}
+
+// also reads what other options add to the present snapshot.
+func (w *Watcher) also(ctx context.Context, opts Options) (*snapshot.Snapshot, error) {
+	opts.Progress = nil
 	c, err := newCollector(w.clients, opts)
 	if err != nil {
 		return nil, err
@@ -98,18 +113,17 @@ func (w *Watcher) Target(ctx context.Context, target snapshot.Argument) (*snapsh
 	c.snapshot, c.apis = w.Snapshot(), w.apis
 	c.plugins, c.snapshot.Workloads = c.snapshot.Workloads, nil
 	group, groupCtx := errgroup.WithContext(ctx)
-	group.Go(func() error { return c.readTarget(groupCtx) })
-	group.Go(func() error { return c.events()(groupCtx) })
+	for _, task := range c.aboutTarget() {
+		group.Go(func() error { return task(groupCtx) })
+	}
 	if err := group.Wait(); err != nil {
 		return nil, serverError(ctx, c.server, err)
 	}
-	c.readTargetOwners(ctx)
-	c.readQueued(ctx)
-	if err := c.readOptional(ctx); err != nil {
+	if err := c.readDependents(ctx); err != nil {
 		return nil, err
 	}
 	s := c.snapshot
-	s.Workloads = snapshot.Overlay(c.plugins, s.Workloads)
+	s.Workloads = c.workloads()
 	// The other lists are in order, and others look at them.
 	snapshot.SortByName(s.Events)
 	snapshot.SortByName(s.Queued)

@@ -378,6 +378,35 @@ func TestWatchTarget(t *testing.T) {
 	}
 }
 
+// TestWatchProblems wants what Collect reads about problems.
+func TestWatchProblems(t *testing.T) {
+	waits := object("ml/waits")
+	waits["spec"] = map[string]any{"resourceClaims": []any{map[string]any{"name": "gpu", "resourceClaimTemplateName": "gpu"}}}
+	refused := object("ml/refused")
+	refused["reason"], refused["involvedObject"] = "FailedCreate", map[string]any{"apiVersion": "apps/v1", "kind": "ReplicaSet", "namespace": "ml", "name": "train"}
+	answers := smallCluster().with(apiServer{
+		"/api/v1/pods":           listOf("v1", "Pod", waits),
+		"/api/v1/events":         listOf("v1", "Event", refused),
+		"/api/v1/resourcequotas": listOf("v1", "ResourceQuota", object("ml/devices")), "/api/v1/limitranges": listOf("v1", "LimitRange"),
+		"/apis/apps/v1/namespaces/ml/replicasets/train": map[string]any{
+			"apiVersion": "apps/v1", "kind": "ReplicaSet", "metadata": map[string]any{"namespace": "ml", "name": "train"},
+			"spec": map[string]any{"template": map[string]any{"spec": waits["spec"]}},
+		},
+	})
+	collected := mustCollect(t, start(t, answers), Options{AllNamespaces: true, Starting: true, Health: true, Admission: true})
+	w := mustWatch(t, start(t, newFeed(answers)), Options{AllNamespaces: true})
+	for range 2 {
+		got, err := w.Problems(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		expect(t, "objects", contents(collected), contents(got))
+		if len(got.Quotas) != 1 || len(got.Workloads) != 1 {
+			t.Errorf("got %d quotas and %d workloads", len(got.Quotas), len(got.Workloads))
+		}
+	}
+}
+
 func TestWatchFailsLikeCollect(t *testing.T) {
 	if _, err := Watch(t.Context(), start(t, smallCluster().with(apiServer{claimsPath: refuse(http.StatusUnauthorized, metav1.StatusReasonUnauthorized)})), Options{}); err == nil {
 		t.Error("a user who is not known can watch")
