@@ -63,7 +63,8 @@ func TestWatchFollowsTheCluster(t *testing.T) {
 	slicesOf := p.start(t, "slices", "--watch")
 	names := p.start(t, "claims", "--watch", "-n", "watch", "-o", "name")
 	events := p.start(t, "pools", "--watch", "--output-watch-events", "-o", `jsonpath={.type} {.object.driver}/{.object.name}{"\n"}`)
-	all := []*running{claims, devices, pools, slicesOf, names, events}
+	status := p.start(t, "status", "--watch", "-o", `jsonpath=causes: {.causes[*].code}{"\n"}`)
+	all := []*running{claims, devices, pools, slicesOf, names, events, status}
 
 	t.Run("what there is", func(t *testing.T) {
 		claims.waitRow(t, "ADDED", "claim-1", "Pending")
@@ -73,6 +74,7 @@ func TestWatchFollowsTheCluster(t *testing.T) {
 		pools.waitRow(t, "pool-a", "Usable")
 		slicesOf.waitRow(t, "slice-a", "Current")
 		names.waitRow(t, "resourceclaim.resource.k8s.io/claim-2")
+		status.waitRow(t, "causes:")
 	})
 	t.Run("an allocation", func(t *testing.T) {
 		c.createAll(t, "watch", watchPod("pod-1", "claim-1"))
@@ -109,6 +111,7 @@ func TestWatchFollowsTheCluster(t *testing.T) {
 		devices.waitRow(t, "MODIFIED", "gpu-1", "Gone", "watch/claim-2")
 		pools.waitRow(t, "MODIFIED", "pool-a", "NoSlices")
 		claims.waitRow(t, "MODIFIED", "claim-2", "DeviceGone")
+		status.wait(t, status.stdout, "a cause", func(line string) bool { return strings.HasPrefix(line, "causes: DRA") })
 		mustDo(t, func() error {
 			return c.kube.ResourceV1().ResourceClaims("watch").Delete(t.Context(), "claim-3", metav1.DeleteOptions{})
 		})

@@ -5,6 +5,7 @@ package commands
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"reflect"
@@ -23,6 +24,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/commands/cli"
 	"github.com/kubectl-dra/kubectl-dra/pkg/render"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/collect"
 )
 
 // statusFlags are the flags of status.
@@ -188,8 +190,12 @@ func (o *statusOptions) follow(ctx context.Context) error {
 	var last *api.Status
 	following := &cli.Follower{Watcher: watcher, What: "the cluster", Beside: o.streams.ErrOut, Pause: watchPause}
 	return following.Follow(ctx, func(ctx context.Context) error {
+		if _, trouble := watcher.Trouble(); last != nil && trouble != nil {
+			return nil
+		}
 		snap, err := watcher.Problems(ctx)
-		if _, trouble := watcher.Trouble(); err != nil && trouble != nil {
+		var lost *collect.ServerError
+		if last != nil && errors.As(err, &lost) {
 			// What was printed stays until the connection is back.
 			return nil
 		}

@@ -44,11 +44,14 @@ func (r *Reader) Watch(ctx context.Context, what Scope) (*collect.Watcher, colle
 	return watcher, clients, err
 }
 
-// Follow looks at the cluster, and again after each change, until the context is done. At most a
+// Follow looks at the cluster, and again after each change, until the context is done. About a
 // fifth of the time goes into looking. A lost connection is reported once, and again when it is
 // back; it is an error if it stays lost.
 func (f *Follower) Follow(ctx context.Context, look func(context.Context) error) error {
-	const share = 4
+	const (
+		share   = 4
+		longest = 15 * time.Second
+	)
 	for {
 		if err := f.connection(); err != nil {
 			return err
@@ -60,7 +63,7 @@ func (f *Follower) Follow(ctx context.Context, look func(context.Context) error)
 			}
 			return err
 		}
-		pause := max(f.Pause, share*time.Since(began))
+		pause := max(f.Pause, min(longest, share*time.Since(began)))
 		if err := f.changed(ctx); err != nil {
 			return err
 		}
