@@ -34,7 +34,7 @@ type Found struct {
 // Of returns the indices in the status of the causes of a pod or of a refused workload.
 func (f *Found) Of(object api.ObjectRef) []int { return f.of[object] }
 
-// Options say what is asked.
+// Options choose the pods and the checks.
 type Options struct {
 	// Namespace is the only namespace whose pods count, if it is set: causes that concern
 	// neither it nor what all namespaces share are left out.

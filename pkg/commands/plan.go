@@ -246,7 +246,7 @@ func (o *planOptions) decide(ctx context.Context, state *cluster.Cluster) (*api.
 	return out, nil, err
 }
 
-// compare decides the queue under the conditions, and says what is different from today.
+// compare decides the queue under the conditions, and compares it with the queue of today.
 func (o *planOptions) compare(ctx context.Context, state *cluster.Cluster) (*api.Plan, error) {
 	after, words, err := o.conditions.Apply(state)
 	var missing *forecast.MissingError

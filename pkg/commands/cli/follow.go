@@ -22,7 +22,7 @@ const lostTimeout = 2 * time.Minute
 // Follower looks at a cluster each time that it has changed.
 type Follower struct {
 	Watcher *collect.Watcher
-	// What is watched, in a word.
+	// What names the watched objects in a word.
 	What string
 	// Beside is where lost connections are reported.
 	Beside io.Writer
