@@ -188,7 +188,7 @@ func (o *statusOptions) follow(ctx context.Context) error {
 	_, isTerminal := cli.Terminal(o.streams.Out)
 	isTerminal = isTerminal && o.printer.Machine == nil
 	var last *api.Status
-	following := &cli.Follower{Watcher: watcher, What: "the cluster", Beside: o.streams.ErrOut, Pause: watchPause}
+	following := &cli.Follower{Watcher: watcher, Kind: "the cluster", Beside: o.streams.ErrOut, Pause: watchPause}
 	return following.Follow(ctx, func(ctx context.Context) error {
 		if _, trouble := watcher.Trouble(); last != nil && trouble != nil {
 			return nil

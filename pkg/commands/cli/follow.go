@@ -22,8 +22,8 @@ const lostTimeout = 2 * time.Minute
 // Follower looks at a cluster each time that it has changed.
 type Follower struct {
 	Watcher *collect.Watcher
-	// What names the watched objects in a word.
-	What string
+	// Kind names the watched objects.
+	Kind string
 	// Beside is where lost connections are reported.
 	Beside io.Writer
 	// Pause is how long changes are collected before the next look, at least.
@@ -91,7 +91,7 @@ func (f *Follower) changed(ctx context.Context) error {
 	case <-f.Watcher.Changed():
 		return nil
 	case <-late:
-		return fmt.Errorf("watch %s: no connection for %s: %w", f.What, duration.HumanDuration(lostTimeout), trouble)
+		return fmt.Errorf("watch %s: no connection for %s: %w", f.Kind, duration.HumanDuration(lostTimeout), trouble)
 	}
 }
 

@@ -37,7 +37,7 @@ func (o *lister[T]) follow(ctx context.Context) error {
 		rows:    printers.NewTablePrinter(printers.PrintOptions{NoHeaders: o.noHeaders, Wide: o.output == "wide"}),
 		aligned: printers.GetNewTabWriter(o.streams.Out),
 	}
-	following := &cli.Follower{Watcher: watcher, What: f.plural, Beside: o.streams.ErrOut, Pause: followPause}
+	following := &cli.Follower{Watcher: watcher, Kind: f.plural, Beside: o.streams.ErrOut, Pause: followPause}
 	return following.Follow(ctx, func(ctx context.Context) error { return f.look(ctx, watcher.Snapshot(), clients.Namespace) })
 }
 
