@@ -13,6 +13,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
+	"github.com/kubectl-dra/kubectl-dra/pkg/doctor"
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
 	"github.com/kubectl-dra/kubectl-dra/pkg/inventory"
 	"github.com/kubectl-dra/kubectl-dra/pkg/whatif"
@@ -123,13 +124,13 @@ func (f *finder) adopt(c *cause, t *api.Taint) {
 		about := slices.ContainsFunc(finding.Evidence, func(e api.Evidence) bool {
 			return e.Found == inventory.TaintText(t) && (slices.Contains(c.Objects, e.Object) || e.Object == api.Ref("Driver", "", t.Driver))
 		})
-		switch finding.Code {
-		case "DRA1507":
+		switch doctor.RepeatsOf(finding.Code) {
+		case doctor.RepeatsRule:
 			if about = slices.Contains(finding.Objects, api.Ref("DeviceTaintRule", "", t.Rule)); about {
 				c.Severity, c.Message = finding.Severity, finding.Message
 			}
-		case "DRA1504", "DRA1506":
-		default:
+		case doctor.RepeatsTaint:
+		case doctor.RepeatsNothing, doctor.RepeatsPods, doctor.RepeatsDevices:
 			about = false
 		}
 		if !about {

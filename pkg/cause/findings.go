@@ -10,37 +10,32 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
+	"github.com/kubectl-dra/kubectl-dra/pkg/doctor"
 )
 
-// selectsNothing is the check for classes that select no device.
-const selectsNothing = "DRA1301"
-
-// aboutPods returns the checks whose findings repeat the answer about a pod or a taint: these
-// are causes by themselves.
-func aboutPods() []string {
-	return []string{"DRA1504", "DRA1506", "DRA1507", "DRA1601", "DRA1602", "DRA1603", "DRA1605", "DRA1608"}
-}
-
-// fromFindings makes causes of doctor's findings. Findings about claims and templates of pods
-// that have another cause add nothing to it but their codes.
+// fromFindings makes causes of doctor's findings. Findings about pods and taints, which are
+// causes by themselves, are left out. Findings about claims and templates of pods that have
+// another cause add nothing to it but their codes.
 func (f *finder) fromFindings() {
 	for i := range f.exam.Diagnosis.Findings {
 		finding := &f.exam.Diagnosis.Findings[i]
-		if finding.Severity != api.SeverityError && finding.Severity != api.SeverityWarning || slices.Contains(aboutPods(), finding.Code) {
+		if finding.Severity != api.SeverityError && finding.Severity != api.SeverityWarning {
 			continue
 		}
-		if f.isSymptom(finding) {
+		switch repeats := doctor.RepeatsOf(finding.Code); {
+		case repeats != doctor.RepeatsNothing && repeats != doctor.RepeatsDevices:
+		case f.isSymptom(finding):
 			f.symptoms = append(f.symptoms, finding)
-			continue
+		default:
+			f.fromFinding(finding)
 		}
-		f.fromFinding(finding)
 	}
 }
 
 // isSymptom reports whether a finding follows from something else, if its pods have another cause:
 // all its objects are claims, templates and pods, or a class selects nothing.
 func (f *finder) isSymptom(finding *api.Finding) bool {
-	return finding.Code == selectsNothing || len(finding.Objects) > 0 && !slices.ContainsFunc(finding.Objects, func(o api.ObjectRef) bool {
+	return doctor.RepeatsOf(finding.Code) == doctor.RepeatsDevices || len(finding.Objects) > 0 && !slices.ContainsFunc(finding.Objects, func(o api.ObjectRef) bool {
 		return o.Kind != api.KindClaim && o.Kind != api.KindTemplate && f.byRef[o] == nil
 	})
 }
@@ -80,7 +75,7 @@ func (f *finder) fromFinding(finding *api.Finding) {
 func (f *finder) fromSymptoms(classes bool) {
 	for _, finding := range f.symptoms {
 		known := false
-		if (finding.Code == selectsNothing) != classes {
+		if (doctor.RepeatsOf(finding.Code) == doctor.RepeatsDevices) != classes {
 			continue
 		}
 		affected := f.users(finding.Objects)

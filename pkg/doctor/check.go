@@ -11,6 +11,33 @@ import (
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 )
 
+// Repeats says what else says the same as the findings of a check.
+type Repeats int
+
+const (
+	// RepeatsNothing is for findings that stand alone.
+	RepeatsNothing Repeats = iota
+	// RepeatsPods is for findings about pods that wait, are blocked or are refused: their
+	// explanations say more.
+	RepeatsPods
+	// RepeatsTaint is for findings about the taint of a device.
+	RepeatsTaint
+	// RepeatsRule is for findings about a whole DeviceTaintRule.
+	RepeatsRule
+	// RepeatsDevices is for findings about classes without devices, since the findings about
+	// the devices say why.
+	RepeatsDevices
+)
+
+// RepeatsOf returns what says the same as the findings of a code.
+func RepeatsOf(code string) Repeats {
+	all := Checks()
+	if i := slices.IndexFunc(all, func(c Check) bool { return c.Code == code }); i >= 0 {
+		return all[i].Repeats
+	}
+	return RepeatsNothing
+}
+
 // Check is a check for one kind of problem of a cluster.
 type Check struct {
 	// Code is stable: "DRA", the number of the group, and the number of the check in it.
@@ -23,6 +50,8 @@ type Check struct {
 	Needs []string
 	// About says what the problem means, Advice how to solve it, both for the documents.
 	About, Advice string
+	// Repeats says what else says the same as its findings.
+	Repeats Repeats
 
 	// Flag is required to make the check; empty for most.
 	Flag string

@@ -25,7 +25,7 @@ func classChecks() []Check {
 	both := []string{snapshot.ResourceClasses, snapshot.ResourceSlices}
 	return []Check{
 		{
-			Code: "DRA1301", Title: "class that selects no device", Severity: api.SeverityWarning, Needs: both,
+			Code: "DRA1301", Title: "class that selects no device", Severity: api.SeverityWarning, Needs: both, Repeats: RepeatsDevices,
 			About:  "The selectors of a DeviceClass match no published device. Claims for it do not fit as long as that is so. The driver does not run, or the selector names another driver or attribute.",
 			Advice: "Compare the selectors with 'kubectl dra devices -o wide'.",
 			find:   classCheck(selectsNothing),

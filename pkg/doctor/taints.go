@@ -48,7 +48,7 @@ func taintChecks() []Check {
 			find:   ruleCheck(forgotten),
 		},
 		{
-			Code: codeEvicts, Title: "taint that evicts pods", Severity: api.SeverityError, Needs: needs,
+			Code: codeEvicts, Title: "taint that evicts pods", Severity: api.SeverityError, Needs: needs, Repeats: RepeatsTaint,
 			About:  "A taint with the effect NoExecute is about to evict pods.",
 			Advice: "'kubectl dra taints -o wide' lists the pods and the time that is left. If the taint is of a DeviceTaintRule that is no longer needed, deleting the rule keeps the pods.",
 			find:   findEvictions,
@@ -60,13 +60,13 @@ func taintChecks() []Check {
 			find:   findContradictions,
 		},
 		{
-			Code: "DRA1506", Title: "devices that their driver taints", Severity: api.SeverityWarning, Needs: []string{snapshot.ResourceSlices},
+			Code: "DRA1506", Title: "devices that their driver taints", Severity: api.SeverityWarning, Needs: []string{snapshot.ResourceSlices}, Repeats: RepeatsTaint,
 			About:  "A driver publishes devices with a taint of effect NoSchedule or NoExecute, mostly because they are broken: an XID error of a GPU, uncorrectable memory errors, a link that is down. No pod without a toleration gets them.",
 			Advice: "Find out on the node what is wrong, with the log of the driver's plugin and 'kubectl dra node-probe', and repair it. The driver takes the taint back; some do so only when their plugin restarts. A toleration only makes pods run on broken hardware.",
 			find:   findTainted,
 		},
 		{
-			Code: "DRA1507", Title: "taint rule for every device", Severity: api.SeverityWarning, Needs: needs,
+			Code: "DRA1507", Title: "taint rule for every device", Severity: api.SeverityWarning, Needs: needs, Repeats: RepeatsRule,
 			About:  "A DeviceTaintRule selects every device of every driver. With effect NoExecute, it evicts every pod that has a device.",
 			Advice: "Select a driver, a pool or a device. 'kubectl dra taints preview' shows whom a rule evicts.",
 			find:   ruleCheck(everyDevice),
