@@ -53,6 +53,8 @@ func newPlan(streams genericiooptions.IOStreams, config *genericclioptions.Confi
 scheduling queue: by priority, then by age. A pod that fits gets its node and
 its devices before the next one is looked at; the pods of a gang are placed
 together or not at all. The verdict is that of the scheduler's own allocator.
+The answer begins with the causes of the pods that are not placed, as 'kubectl
+dra status' has them.
 
 Each pod is Placed, Waiting, Never (it does not fit on the hardware that is
 there, or the allocator fails for it), Gated or Undetermined. One that waits is

@@ -269,8 +269,8 @@ func PendingColumns(namespaces bool) []Column[api.Claim] {
 		{Name: "Requests", Cell: requestTexts},
 		{Name: "Pods", Cell: func(c *api.Claim) string { return someOf(c.Pods, c.PodCount) }},
 		ages(func(c *api.Claim) (int64, *metav1.Time) { return c.AgeSeconds, c.Created }),
-		{Name: "Code", Cell: func(c *api.Claim) string { return c.Code }},
-		{Name: "Outlook", Cell: func(c *api.Claim) string { return string(c.Outlook) }},
+		{Name: "Why", Cell: func(c *api.Claim) string { return Words(c.Code) }},
+		{Name: "Outlook", Cell: func(c *api.Claim) string { return OutlookWords(c.Outlook) }},
 		{Name: "Reason", Cell: func(c *api.Claim) string { return c.Reason }},
 	}
 	if namespaces {

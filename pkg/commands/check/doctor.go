@@ -61,7 +61,9 @@ that the scheduler refuses, classes that select nothing, claims that keep
 devices for nobody, rules that were forgotten, pods that can never fit, and
 known bugs of the Kubernetes release.
 
-Each finding has the code of its check, the objects, and what can be done. A
+The answer begins with the causes behind errors and warnings, as 'kubectl dra
+status' has them. Each finding has the code of its check, the objects, and what
+can be done: -o wide lists them, and so does the choice of checks. A
 check that needs something you are not permitted to list is named under "Not
 checked". docs/checks has a page for each code. -o wide shows the evidence and
 the commands.

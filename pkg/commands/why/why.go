@@ -71,10 +71,11 @@ of the node. If nobody does, it says what blocks the device for everybody, which
 requests of waiting pods could use it, in the order of the scheduling queue, and
 why each of them does not get it. DRIVER/POOL/DEVICE and DEVICE work as well.
 
-Without a target, there is one line for each pod that has no devices or cannot
-work with those that it got, in the namespace or, with -A, in all of them; equal
+Without a target, the answer is about the pods that have no devices or cannot
+work with those that they got, in the namespace or, with -A, in all of them:
+their causes, as 'kubectl dra status' has them, and a line for each pod; equal
 pods of one owner share a line. A workload whose pods the API server refuses has
-a line, too. -l chooses among those pods.
+a line, too. -l chooses among those pods, and -o wide explains each of them.
 
 The exit code is 0 if it is allocated or fits, 1 if it does not fit, if
 something else blocks it or if the allocator fails, 2 if the verdict cannot be
