@@ -164,9 +164,12 @@ func TestQueueAgreesWithScheduler(t *testing.T) {
 			wantOrder(t, "why -n "+order.namespace, c.whyAll(t, "-n", order.namespace), order.first, order.second)
 			wantOrder(t, "two targets", c.whyAll(t, "-n", order.namespace, "pod/"+order.first, "pod/"+order.second), order.first, order.second)
 			all := c.whyText(t, "-A")
+			if want := "1 pod waits for 1 device of " + order.namespace + "; 1 of 1 is free, but pods before it in the queue get it"; !strings.Contains(all.out, want) {
+				t.Errorf("why -A: no %q in\n%s", want, all.out)
+			}
 			for _, row := range []string{
-				order.namespace + ` +` + order.first + ` +Fits +Allocation .*The allocator picks ` + order.namespace + `\.`,
-				order.namespace + ` +` + order.second + ` +DoesNotFit +Allocation .*Pod ` + order.namespace + `/` + order.first + `, which is before it in the queue, gets gpu-0 on ` + order.namespace + `\.`,
+				order.namespace + ` +` + order.first + ` +Allocation .* fits on ` + order.namespace + `$`,
+				order.namespace + ` +` + order.second + ` +Allocation .* cause \d+$`,
 			} {
 				if all.code != 1 || !regexp.MustCompile(`(?m)^`+row+`$`).MatchString(all.out) {
 					t.Errorf("why -A: code %d, no row %s in\n%s", all.code, row, all.out)
@@ -177,8 +180,8 @@ func TestQueueAgreesWithScheduler(t *testing.T) {
 	t.Run("a Deployment before", func(t *testing.T) {
 		c.wantReplicas(t, 5, 0, 2)
 		// Equal pods are one line.
-		if got := c.whyText(t, "-A"); !regexp.MustCompile(`(?m)^rollout +deployment/web \(2 pods\) +Fits +.*2 pods fit now`).MatchString(got.out) ||
-			!regexp.MustCompile(`(?m)^rollout +deployment/web \(3 pods\) +DoesNotFit +`).MatchString(got.out) {
+		if got := c.whyText(t, "-A"); !regexp.MustCompile(`(?m)^rollout +deployment/web \(2 pods\) .* fit, the first on `).MatchString(got.out) ||
+			!regexp.MustCompile(`(?m)^rollout +deployment/web \(3 pods\) .*cause`).MatchString(got.out) {
 			t.Errorf("why -A:\n%s", got.out)
 		}
 	})
@@ -261,7 +264,7 @@ func (c *cluster) rollout(t *testing.T) {
 	}
 	settled(2)
 	c.wantReplicas(t, 5, 2, 0)
-	if got := c.whyText(t, "-A"); got.code != 1 || !regexp.MustCompile(`(?m)^rollout +deployment/web \(3 pods\) +DoesNotFit +Allocation `).MatchString(got.out) || strings.Contains(got.out, "web-") {
+	if got := c.whyText(t, "-A"); got.code != 1 || !regexp.MustCompile(`(?m)^rollout +deployment/web \(3 pods\) +Allocation .*cause`).MatchString(got.out) || strings.Contains(got.out, "web-") {
 		t.Errorf("why -A: code %d\n%s", got.code, got.out)
 	}
 

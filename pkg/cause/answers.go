@@ -184,8 +184,12 @@ func (f *finder) describeFull(c *cause) {
 	c.Message = fmt.Sprintf("%s %s for %s of %s", english.Count(pods, "pod"), english.Plural(pods, "waits", "wait"), english.Count(int(needs), "device"), c.key.group)
 	for i := range f.overview.Capacity {
 		if have := &f.overview.Capacity[i]; have.Class == c.key.group {
-			c.Message += fmt.Sprintf("; %d of %d are free", have.Devices.Free, have.Devices.Total)
-			if have.Devices.Free > 0 {
+			c.Message += fmt.Sprintf("; %d of %d %s free", have.Devices.Free, have.Devices.Total, english.Plural(have.Devices.Free, "is", "are"))
+			switch {
+			case have.Devices.Free == 0:
+			case !slices.ContainsFunc(c.stuck, func(s *stuck) bool { return s.answer.Code != api.PodsCompete }):
+				c.Message += ", but pods before " + english.Plural(pods, "it", "them") + " in the queue get " + english.Plural(have.Devices.Free, "it", "them")
+			default:
 				c.Message += ", but not as " + english.Plural(pods, "it asks", "they ask")
 			}
 		}

@@ -77,7 +77,7 @@ func TestFind(t *testing.T) {
 		},
 		"the second pod of one device": {
 			objects: slices.Concat([]any{tc.Nodes("n1"), tc.Pool("n1", tc.Devices(1)...)}, waits("a", tc.GPUs("gpu", 1)), waits("b", tc.GPUs("gpu", 1))),
-			want:    []string{"Warning DeviceAllocated: 1 pod waits for 1 device of gpu; 1 of 1 are free, but not as it asks; 1 pods; Nobody wait until claims are released"},
+			want:    []string{"Warning DeviceAllocated: 1 pod waits for 1 device of gpu; 1 of 1 is free, but pods before it in the queue get it; 1 pods; Nobody wait until claims are released"},
 		},
 		"more than any node has": {
 			objects: slices.Concat(two, waits("a", tc.GPUs("gpu", 2))),

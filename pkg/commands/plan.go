@@ -212,11 +212,6 @@ func (o *planOptions) run(ctx context.Context) error {
 	} else if err := render.Plan(o.streams.Out, out, causes, o.printer.Text); err != nil {
 		return err
 	}
-	if from.NamespaceGone(o.reader.Only) {
-		if err := cli.PrintNotes(o.streams, "namespace "+o.reader.Only+" does not exist"); err != nil {
-			return err
-		}
-	}
 	if len(gaps) > 0 {
 		return &cli.GapError{Doing: "plan", Gaps: gaps, Live: o.reader.Live(), Partial: true}
 	}

@@ -139,11 +139,6 @@ func (o *statusOptions) run(ctx context.Context) error {
 	if err := o.print(status); err != nil {
 		return err
 	}
-	if from.NamespaceGone(o.reader.Only) {
-		if err := cli.PrintNotes(o.streams, "namespace "+o.reader.Only+" does not exist"); err != nil {
-			return err
-		}
-	}
 	switch {
 	case slices.ContainsFunc(status.Causes, func(c api.Cause) bool { return c.Severity == api.SeverityError }):
 		return &cli.OutcomeError{Code: cli.ExitDoesNotFit}

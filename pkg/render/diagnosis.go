@@ -90,7 +90,7 @@ func looks(command string) bool {
 		!strings.HasPrefix(command, "kubectl dra taints ") && !strings.Contains(command, " | ")
 }
 
-// writeUnknown groups checks by the missing resources.
+// writeUnknown groups checks by the missing resources. With Wide, it names them.
 func writeUnknown(p *Page, list []*api.Finding) {
 	var messages []string
 	codes := map[string][]string{}
@@ -101,7 +101,11 @@ func writeUnknown(p *Page, list []*api.Finding) {
 		codes[f.Message] = append(codes[f.Message], f.Code)
 	}
 	for _, message := range messages {
-		p.Text(2, Faint, strings.Join(codes[message], ", ")+": "+strings.TrimPrefix(message, "not checked: "))
+		which := english.Count(len(codes[message]), "check")
+		if p.Opts.Wide {
+			which = strings.Join(codes[message], ", ")
+		}
+		p.Text(2, Faint, which+": "+strings.TrimPrefix(message, "not checked: "))
 	}
 }
 

@@ -81,14 +81,14 @@ func causesOf(p *Page, plan *api.Plan, causes *PodCauses) func(*api.PlannedPod) 
 	of := func(pod *api.PlannedPod) []int { return causes.Of(api.Ref(api.KindPod, pod.Namespace, pod.Name)) }
 	shown := []int{}
 	for i := range plan.Pods {
-		if plan.Pods[i].Outcome != api.PlanPlaced {
+		if outcome := plan.Pods[i].Outcome; outcome != api.PlanPlaced && outcome != api.PlanGated {
 			shown = append(shown, of(&plan.Pods[i])...)
 		}
 	}
 	writeCauses(p, causes.Causes, causesOptions{lines: waitingLines, only: shown})
 	_, numbers := groupCauses(causes.Causes)
 	return func(pod *api.PlannedPod) string {
-		if list := of(pod); len(list) > 0 {
+		if list := of(pod); len(list) > 0 && pod.Outcome != api.PlanGated {
 			return causeNumbers(list, numbers)
 		}
 		return pod.Reason

@@ -21,7 +21,7 @@ func equalCauses() []api.Cause {
 	}
 }
 
-// TestWaiting has equal causes once, counts the pods of both, and leaves out causes that no pod of
+// TestWaiting draws equal causes once, counts the pods of both, and leaves out causes that no pod of
 // the table has. Numbers stay those of all causes.
 func TestWaiting(t *testing.T) {
 	rows := []*render.WaitingRow{
@@ -50,7 +50,7 @@ dev         four                 Allocation   <unknown>   For kube-scheduler, bu
 	}
 }
 
-// TestDiagnosisOfCauses has the causes and their codes in place of errors and warnings.
+// TestDiagnosisOfCauses draws the causes and their codes in place of errors and warnings.
 func TestDiagnosisOfCauses(t *testing.T) {
 	d := &api.Diagnosis{Source: "cluster", Checks: []string{"DRA1201", "DRA1401"}, Counts: api.FindingCounts{Error: 1, Info: 1}, Findings: []api.Finding{
 		{Code: "DRA1201", Severity: api.SeverityError, Message: "pool p is incomplete"},
