@@ -20,6 +20,8 @@ type Options struct {
 	// needs, so that every fact is one line. A word that is longer than the space
 	// for it is never cut and sticks out.
 	Width int
+	// Height is how many lines the terminal has; 0 stands for 24.
+	Height int
 	// Color allows colors and bold text. They only mark what the text says too.
 	Color bool
 	// Wide shows everything that is otherwise sampled or left out: each device, each node,

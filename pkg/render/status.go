@@ -37,7 +37,7 @@ func Status(w io.Writer, s *api.Status, opts Options) error {
 	p.Blank()
 	writeCapacity(p, s.Capacity)
 	below := statusBelow(s, opts)
-	writeCauses(p, s.Causes, causesOptions{lines: statusLines - below.lines()})
+	writeCauses(p, s.Causes, causesOptions{lines: max(statusLines, opts.Height-1) - below.lines()})
 	p.Blank()
 	p.Buf.Write(below.Buf.Bytes())
 	return p.Print(w)

@@ -76,7 +76,7 @@ func (f *OutputFlags) ToPrinter(streams genericiooptions.IOStreams) (*Printer, e
 	}
 	p := &Printer{
 		out:   streams.Out,
-		Text:  render.Options{Width: OutputWidth(streams.Out), Color: color, Wide: f.Output == "wide"},
+		Text:  render.Options{Width: OutputWidth(streams.Out), Height: OutputHeight(streams.Out), Color: color, Wide: f.Output == "wide"},
 		Names: f.Output == "name",
 	}
 	if slices.Contains(f.Reports, f.Output) {

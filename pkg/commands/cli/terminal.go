@@ -61,6 +61,19 @@ func OutputWidth(w io.Writer) int {
 	return WidthWithoutTerminal
 }
 
+// OutputHeight returns the height of the terminal; 0 if it is not known.
+func OutputHeight(w io.Writer) int {
+	fd, ok := Terminal(w)
+	if !ok {
+		return 0
+	}
+	_, height, err := term.GetSize(fd)
+	if err != nil {
+		return 0
+	}
+	return height
+}
+
 // Values of --color.
 const (
 	ColorAuto   = "auto"

@@ -80,7 +80,8 @@ func (o *lister[T]) counts() bool { return o.by != "" && o.groupedBy == nil }
 // grouped returns the groups of items, and the listing that prints them.
 func (o *lister[T]) grouped(items []T, from *listed) (*lister[*api.Group], []*api.Group, error) {
 	how := inventory.Groups[T]{By: o.by, Of: o.name, Names: func(item T) []string { return o.valuesOf(item, o.by, from) }}
-	if o.devices != nil {
+	// An item that is in several groups has devices of all of them.
+	if o.devices != nil && !slices.ContainsFunc(o.groups, func(g group[T]) bool { return g.name == o.by }) {
 		how.Devices = func(items []T) api.DeviceCounts { return o.devices(items, from) }
 	}
 	if slices.Contains(o.fieldNames(), "state") && o.by != "state" {

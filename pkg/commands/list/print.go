@@ -7,7 +7,6 @@ import (
 	"bufio"
 	"context"
 	"fmt"
-	"io"
 	"strings"
 
 	"k8s.io/cli-runtime/pkg/printers"
@@ -81,8 +80,13 @@ func (o *lister[T]) printItems(ctx context.Context, items []T, from *listed) err
 	if err := o.printDetails(ctx, printed, from); err != nil {
 		return err
 	}
-	_, err := io.WriteString(o.streams.Out, render.Escape(o.total(items, from))+"\n")
-	return err
+	width := 0
+	if o.fits() {
+		width = cli.OutputWidth(o.streams.Out)
+	}
+	page := render.NewPage(render.Options{Width: width})
+	page.Text(0, render.Plain, o.total(items, from))
+	return page.Print(o.streams.Out)
 }
 
 // printTable writes the table in one piece, on a terminal so that it fits. The aligner writes each cell and each gap on

@@ -61,10 +61,6 @@ A NAME can be a pattern like 'node-1*'.`,
 				values: texts(api.SliceStateCurrent, api.SliceStateEmpty, api.SliceStateObsolete, api.SliceStateIncomplete, api.SliceStateInvalid, api.SliceStateNodeGone, api.SliceStateNodeNotReady),
 			},
 		},
-		devices: func(items []slice, _ *listed) api.DeviceCounts {
-			total := inventory.TotalOfSlices(items)
-			return api.DeviceCounts{Total: total.Devices, Free: total.Free, FreeIsUpperBound: total.FreeIsUpperBound}
-		},
 		uncertain: func(s slice) bool { return s.FreeIsUpperBound },
 		ageless:   func(s slice) { s.AgeSeconds = 0 },
 
