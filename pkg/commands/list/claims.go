@@ -4,6 +4,7 @@
 package list
 
 import (
+	"cmp"
 	"context"
 	"io"
 	"slices"
@@ -14,6 +15,7 @@ import (
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
+	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/commands/cli"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain"
 	"github.com/kubectl-dra/kubectl-dra/pkg/inventory"
@@ -140,24 +142,52 @@ A NAME can be a pattern like 'train-*'.`,
 
 // items returns the claims with their stages; pending claims get their reason on request.
 func (f *claimsFlags) items(ctx context.Context, from *listed) ([]*api.Claim, error) {
-	claims := from.inventory.Claims()
+	claims := pointers(from.inventory.Claims())
 	stages := lifecycle.NewStages(from.cluster)
-	for i := range claims {
-		c := &claims[i]
+	var pending []*api.Claim
+	for i, c := range claims {
 		c.Stage = string(stages.OfClaim(from.Snap.Claims[i]))
-		if !f.pending || c.State != api.ClaimStatePending || !from.asked.allNamespaces && from.Namespace != "" && c.Namespace != from.Namespace {
-			continue
-		}
-		answer, err := explain.ExplainWith(ctx, from.cluster, explain.Options{Object: api.Ref(api.KindClaim, c.Namespace, c.Name)})
-		if err != nil {
-			return nil, err
-		}
-		c.Code, c.Outlook, c.Reason = explain.Word(answer), explain.When(answer), answer.Summary
-		if answer.Stage != "" {
-			c.Stage = string(answer.Stage)
+		if f.pending && c.State == api.ClaimStatePending && (from.asked.allNamespaces || from.Namespace == "" || c.Namespace == from.Namespace) {
+			pending = append(pending, c)
 		}
 	}
-	return pointers(claims), nil
+	return claims, addReasons(ctx, from.cluster, pending)
+}
+
+// addReasons says of pending claims why they are: because of the first of their pods that waits in
+// the queue, if there is one.
+func addReasons(ctx context.Context, c *cluster.Cluster, pending []*api.Claim) error {
+	waiting := map[api.ObjectRef]api.ObjectRef{}
+	for _, pod := range c.Waiting() {
+		for _, pc := range c.Claims.OfPod(pod) {
+			if pc.Claim == nil {
+				continue
+			}
+			if ref := api.RefTo(api.KindClaim, pc.Claim); waiting[ref].Kind == "" {
+				waiting[ref] = api.RefTo(api.KindPod, pod)
+			}
+		}
+	}
+	targets := make([]explain.Options, 0, len(pending))
+	for _, claim := range pending {
+		ref := api.Ref(api.KindClaim, claim.Namespace, claim.Name)
+		targets = append(targets, explain.Options{Object: cmp.Or(waiting[ref], ref)})
+	}
+	answers, err := explain.ExplainEquivalent(ctx, c, targets)
+	if err != nil {
+		return err
+	}
+	for i, claim := range pending {
+		if answers[i].Err != nil {
+			return answers[i].Err
+		}
+		answer := answers[i].Explanation
+		claim.Code, claim.Outlook, claim.Reason = explain.Word(answer), explain.When(answer), answer.Summary
+		if answer.Stage != "" {
+			claim.Stage = string(answer.Stage)
+		}
+	}
+	return nil
 }
 
 func (f *claimsFlags) keep(c *api.Claim, _ *request) bool {
