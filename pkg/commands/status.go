@@ -22,6 +22,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/cause"
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/commands/cli"
+	"github.com/kubectl-dra/kubectl-dra/pkg/forecast"
 	"github.com/kubectl-dra/kubectl-dra/pkg/render"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/collect"
@@ -150,11 +151,12 @@ func (o *statusOptions) run(ctx context.Context) error {
 }
 
 func (o *statusOptions) find(ctx context.Context, snap *snapshot.Snapshot) (*api.Status, error) {
-	found, err := cause.Find(ctx, cluster.New(snap), cause.Options{Namespace: o.reader.Only})
+	c := cluster.New(snap)
+	found, err := cause.Find(ctx, c, cause.Options{Namespace: o.reader.Only})
 	if err != nil {
 		return nil, err
 	}
-	return found.Status, nil
+	return found.Status, forecast.AddPlaceableTo(ctx, c, found.Status.Capacity)
 }
 
 func (o *statusOptions) print(status *api.Status) error {

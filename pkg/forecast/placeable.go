@@ -27,6 +27,21 @@ func AddPlaceable(ctx context.Context, c *cluster.Cluster, classes []api.Class) 
 	return nil
 }
 
+// AddPlaceableTo is like AddPlaceable, for the capacity of classes.
+func AddPlaceableTo(ctx context.Context, c *cluster.Cluster, capacity []api.ClassCapacity) error {
+	for i := range capacity {
+		if capacity[i].Class == "" {
+			continue
+		}
+		now, err := oneDevice(ctx, c, capacity[i].Class)
+		if err != nil {
+			return err
+		}
+		capacity[i].Placeable = &now.count
+	}
+	return nil
+}
+
 // AddPlaceableOn is like AddPlaceable, for the classes of each node.
 func AddPlaceableOn(ctx context.Context, c *cluster.Cluster, nodes []api.ListedNode) error {
 	counts := map[string]*counted{}

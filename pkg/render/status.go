@@ -24,8 +24,10 @@ const (
 	// fits a terminal of 24 lines.
 	statusLines   = 23
 	statusClasses = 4
-	// barWidth is the width of the bar of a class.
-	barWidth = 16
+	// barWidth is the width of the bar of a class, narrowBar the width where lines are short.
+	barWidth  = 16
+	narrowBar = 10
+	shortLine = 100
 )
 
 // Status draws a status on one screen: the capacity of classes, the causes with the worst first,
@@ -129,19 +131,25 @@ func writeCapacity(p *Page, capacity []api.ClassCapacity) {
 	if !p.Opts.Wide {
 		shown = list[:min(len(list), statusClasses)]
 	}
-	name := 0
+	name, width := 0, barWidth
+	if p.Width < shortLine {
+		width = narrowBar
+	}
 	for _, c := range shown {
 		name = max(name, len(cmp.Or(c.Class, c.Driver)))
 	}
 	for _, c := range shown {
 		d := &c.Devices
 		used := d.Allocated + d.Shared
-		text := fmt.Sprintf("%d of %d, %d available", used, d.Total, d.Available)
-		bar := drawnBar(used, d.Total, barWidth)
+		text := fmt.Sprintf("%d of %d", used, d.Total)
+		if n := c.Placeable; n != nil {
+			text += fmt.Sprintf(", %s placeable", bounded(n.AtLeast, placeableBound(n, d.FreeIsUpperBound, c.DevicesAreLowerBounds)))
+		}
+		bar := drawnBar(used, d.Total, width)
 		if c.Waiting > 0 {
 			text += fmt.Sprintf(", %d %s", c.Waiting, english.Plural(c.Waiting, "waits", "wait"))
 		}
-		p.Row(2, Cell{Text: cmp.Or(c.Class, c.Driver), Width: name}, Cell{Text: bar + strings.Repeat("·", barWidth-ansi.StringWidth(bar)), Width: barWidth, Mark: Faint}, Cell{Text: text})
+		p.Row(2, Cell{Text: cmp.Or(c.Class, c.Driver), Width: name}, Cell{Text: bar + strings.Repeat("·", width-ansi.StringWidth(bar)), Width: width, Mark: Faint}, Cell{Text: text})
 	}
 	if n := len(list) - len(shown); n > 0 {
 		p.Text(2, Faint, fmt.Sprintf("%d more: kubectl dra classes", n))

@@ -425,14 +425,18 @@ func nodeDriverTexts(n *api.ListedNode) string {
 
 // classPlaceable returns the bound of the claims that can be placed.
 func classPlaceable(c *api.Class) api.Bound {
-	sure := c.Placeable.AtMost != nil && *c.Placeable.AtMost == c.Placeable.AtLeast
+	return placeableBound(&c.Placeable, c.FreeIsUpperBound, c.DevicesAreLowerBounds)
+}
+
+func placeableBound(count *api.CopyCount, freeIsUpperBound, devicesAreLowerBounds bool) api.Bound {
+	sure := count.AtMost != nil && *count.AtMost == count.AtLeast
 	switch {
-	case c.FreeIsUpperBound && sure:
+	case freeIsUpperBound && sure:
 		return api.BoundAtMost
-	case c.FreeIsUpperBound:
+	case freeIsUpperBound:
 		return api.BoundUnknown
 	default:
-		return atLeast(!sure || c.DevicesAreLowerBounds)
+		return atLeast(!sure || devicesAreLowerBounds)
 	}
 }
 

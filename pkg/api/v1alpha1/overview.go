@@ -96,6 +96,9 @@ type ClassCapacity struct {
 	Share *float64 `json:"share,omitempty"`
 	// Failing counts the devices on which a selector of the class fails.
 	Failing int `json:"failing,omitempty"`
+	// Placeable counts the claims for one device of the class that the allocator can place
+	// now, each beside the others, for pods without tolerations. A [Status] has it.
+	Placeable *CopyCount `json:"placeable,omitempty"`
 	// Waiting counts the pods that wait for devices of the class.
 	Waiting int `json:"waiting"`
 }

@@ -675,6 +675,11 @@ func (in *ClassCapacity) DeepCopyInto(out *ClassCapacity) {
 		*out = new(float64)
 		**out = **in
 	}
+	if in.Placeable != nil {
+		in, out := &in.Placeable, &out.Placeable
+		*out = new(CopyCount)
+		(*in).DeepCopyInto(*out)
+	}
 	return
 }
 
