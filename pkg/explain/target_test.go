@@ -272,7 +272,7 @@ func TestNoTarget(t *testing.T) {
 		gaps   []any
 		want   string
 	}{
-		"a near miss":         {target: Options{Object: api.Ref(api.KindClaim, tc.Namespace, "train-gpu")}, want: "ResourceClaim ml/train-gpu not found in a test\ndid you mean train-gpus?"},
+		"a near miss":         {target: Options{Object: api.Ref(api.KindClaim, tc.Namespace, "train-gpu")}, want: "find ResourceClaim ml/train-gpu: not found in a test; did you mean train-gpus?"},
 		"another namespace":   {target: Options{Object: api.Ref(api.KindClaim, tc.Namespace, "train-nics")}, want: "one of that name exists in namespace web: use -n web"},
 		"what there is":       {target: Options{Object: api.Ref(api.KindClaim, tc.Namespace, "completely-different")}, want: "namespace ml has: train-gpus"},
 		"an empty namespace":  {target: Options{Object: api.Ref(api.KindClaim, "empty", "completely-different")}, want: "namespace empty has none; these have: ml, web"},
