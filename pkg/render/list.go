@@ -24,15 +24,24 @@ const (
 
 // List writes a table for a terminal. A column with one value is a line below the table. Where
 // the lines are too long, columns go below the rows, first the ones that few rows need. Of
-// more rows than limit, the others are counted; 0 stands for all.
+// more rows than limit, or than a terminal of the height has room for, the others are counted; 0
+// stands for all.
 func List(w io.Writer, table *metav1.Table, limit int, opts Options) error {
 	p := NewPage(opts)
-	p.list(table, limit)
+	p.list(table, limit, "--limit 0 shows all")
 	_, err := w.Write(p.Buf.Bytes())
 	return err
 }
 
-func (p *Page) list(table *metav1.Table, limit int) {
+const (
+	// leastRows is how many rows a list has on any terminal, belowRows how many lines are kept
+	// for what stands below them.
+	leastRows = 6
+	belowRows = 5
+)
+
+// list adds a list. The hint says how to see all rows.
+func (p *Page) list(table *metav1.Table, limit int, hint string) {
 	columns := listColumns(table)
 	fold(columns, len(table.Rows), p.full)
 	shown := len(table.Rows)
@@ -40,6 +49,10 @@ func (p *Page) list(table *metav1.Table, limit int) {
 		shown = min(shown, limit)
 	}
 	for row := -1; row < shown; row++ {
+		if p.Opts.Height > 0 && row >= leastRows && p.lines() > p.Opts.Height-belowRows {
+			shown = row
+			break
+		}
 		var cells []Cell
 		for _, c := range columns {
 			switch {
@@ -56,7 +69,7 @@ func (p *Page) list(table *metav1.Table, limit int) {
 		}
 	}
 	if more := len(table.Rows) - shown; more > 0 {
-		p.Text(0, Plain, fmt.Sprintf("… %s more (--limit 0 shows all)", english.Thousands(more)))
+		p.Text(0, Plain, fmt.Sprintf("… %s more (%s)", english.Thousands(more), hint))
 	}
 	p.everywhere("In all rows: ", columns, func(c *listColumn) bool { return c.exceptions == 0 })
 	p.everywhere("In all other rows: ", columns, func(c *listColumn) bool { return c.exceptions > 0 })
@@ -69,7 +82,7 @@ const TerminalRows = 40
 // table writes a table: a list for a terminal, else a line for each row.
 func (p *Page) table(table *metav1.Table) error {
 	if p.Opts.Width > 0 {
-		p.list(table, TerminalRows)
+		p.list(table, TerminalRows, "-o wide shows all")
 		return nil
 	}
 	aligned := printers.GetNewTabWriter(&p.Buf)

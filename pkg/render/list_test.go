@@ -111,3 +111,20 @@ func TestListOfOne(t *testing.T) {
 		t.Errorf("got\n%s", out)
 	}
 }
+
+// TestListFitsHeight counts the rows that a terminal has no room for.
+func TestListFitsHeight(t *testing.T) {
+	for name, table := range tables(t) {
+		var out bytes.Buffer
+		if err := render.List(&out, table, 0, render.Options{Width: 120, Height: 24}); err != nil {
+			t.Fatal(err)
+		}
+		lines, rows := strings.Count(out.String(), "\n"), len(table.Rows)
+		if lines > 24 && rows > 6 {
+			t.Errorf("%s: %d lines of %d rows:\n%s", name, lines, rows, out.String())
+		}
+		if full := drawList(t, table, 0, 120); strings.Count(full, "\n") > 24 && !strings.Contains(out.String(), " more (--limit 0 shows all)\n") {
+			t.Errorf("%s does not say that rows are left out:\n%s", name, out.String())
+		}
+	}
+}

@@ -4,6 +4,7 @@
 package list
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strconv"
@@ -58,9 +59,8 @@ by name.`,
   # The nodes with the most free devices last
   kubectl dra nodes --sort-by .devices.free
 
-  # The versions of drivers
-  kubectl dra nodes -o \
-    jsonpath='{range .items[*]}{.name} {.drivers[*].version}{"\n"}{end}'`,
+  # How many nodes have which version of which driver?
+  kubectl dra nodes --by version`,
 	}
 	cmd.Flags().BoolVar(&problems, "problems", false, "Only nodes with problems.")
 	return newCommand(streams, config, cmd, listing[node]{
@@ -79,6 +79,13 @@ by name.`,
 					drivers = append(drivers, n.Drivers[i].Driver)
 				}
 				return drivers
+			}},
+			{"version", func(n node, _ *listed) []string {
+				var versions []string
+				for i := range n.Drivers {
+					versions = append(versions, n.Drivers[i].Driver+" "+cmp.Or(n.Drivers[i].Version, n.Drivers[i].Image, "(version unknown)"))
+				}
+				return versions
 			}},
 			{"class", func(n node, _ *listed) []string {
 				var classes []string

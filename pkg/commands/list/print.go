@@ -98,7 +98,11 @@ func (o *lister[T]) printTable(items []T, from *listed) error {
 		if err != nil {
 			return err
 		}
-		if err := render.List(buffer, o.table(items, from), o.limit, render.Options{Width: cli.OutputWidth(o.streams.Out), Color: color}); err != nil {
+		opts := render.Options{Width: cli.OutputWidth(o.streams.Out), Color: color}
+		if o.fitsHeight {
+			opts.Height = cli.OutputHeight(o.streams.Out)
+		}
+		if err := render.List(buffer, o.table(items, from), o.limit, opts); err != nil {
 			return err
 		}
 		return buffer.Flush()
