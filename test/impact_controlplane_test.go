@@ -63,6 +63,8 @@ func TestImpactIsWhatHappens(t *testing.T) {
 	}), t}
 	const spec = "resourceClaims: [{name: gpu, resourceClaimTemplateName: one}], containers: [{name: main, image: example.com/none, resources: {claims: [{name: gpu}]}}]"
 	m.createAll(t, "moves", impactObjects)
+	// The questions are about all namespaces, and name one that exists.
+	m.createAll(t, "", "{apiVersion: v1, kind: Namespace, metadata: {name: ml}}")
 	m.node("first", "{name: gpu-0}, {name: gpu-1}, {name: gpu-2}")
 	m.createAll(t, "moves", "{apiVersion: v1, kind: Pod, metadata: {name: bare}, spec: {"+spec+"}}")
 	m.createAll(t, "moves", "{apiVersion: apps/v1, kind: Deployment, metadata: {name: web}, spec: {replicas: 2, selector: {matchLabels: {app: web}}, template: {metadata: {labels: {app: web}}, spec: {"+spec+"}}}}")

@@ -75,11 +75,11 @@ func TestStuckPodsAreListed(t *testing.T) {
 	c.getStuck(t)
 
 	rows := map[string]string{
-		"binding":   `Allocated +Binding .* waits for driver stuck\.example\.com to set condition stuck\.example\.com/attached of device stuck/binding`,
-		"overdue":   `Blocked +Binding .* waits for driver stuck\.example\.com to set condition stuck\.example\.com/attached of device stuck/overdue`,
-		"preparing": `Blocked +Preparation .*Driver stuck\.example\.com cannot prepare claim preparing on node stuck: no such device`,
-		"tainted":   `Blocked +Preparation .*worn:NoExecute`,
-		"gone":      `Blocked +Preparation .*gone`,
+		"binding":   `Binding .* allocated: cause (\d+)$`,
+		"overdue":   `Binding .* blocked: cause (\d+)$`,
+		"preparing": `Preparation .* blocked: cause (\d+)$`,
+		"tainted":   `Preparation .* blocked: cause (\d+)$`,
+		"gone":      `Preparation .* blocked: cause (\d+)$`,
 	}
 	c.wantListed(t, c.whyText(t, "-A"), rows)
 	c.wantListed(t, c.whyText(t, "-n", "stuck"), rows)
@@ -91,7 +91,7 @@ func TestStuckPodsAreListed(t *testing.T) {
 				// The driver has time.
 				code = 0
 			}
-			if got.code != code || strings.Count(got.out, "\n") != 2 {
+			if got.code != code || !regexp.MustCompile(`(?m)^NAMESPACE .*\nstuck +`+name+` .*\n\z`).MatchString(got.out) {
 				t.Errorf("code %d, want %d\n%s%s", got.code, code, got.out, got.errOut)
 			}
 		})
@@ -115,15 +115,31 @@ func TestStuckPodsAreListed(t *testing.T) {
 	})
 }
 
-// wantListed checks the rows of pods.
+// stuckCauses are the messages of the causes of the pods.
+func stuckCauses() map[string]string {
+	return map[string]string{
+		"binding":   `.* waits for driver stuck\.example\.com to set condition stuck\.example\.com/attached of device stuck/binding`,
+		"overdue":   `.* waits for driver stuck\.example\.com to set condition stuck\.example\.com/attached of device stuck/overdue`,
+		"preparing": `.*Driver stuck\.example\.com cannot prepare claim preparing on node stuck: no such device`,
+		"tainted":   `.*worn:NoExecute`,
+		"gone":      `.*gone`,
+	}
+}
+
+// wantListed checks the rows of pods, and the causes that they name.
 func (c *cluster) wantListed(t *testing.T, got asked, rows map[string]string) {
 	t.Helper()
-	if got.code != 1 || strings.Count(got.out, "\n") != len(rows)+1 {
+	if listed := len(regexp.MustCompile(`(?m)^stuck +`).FindAllString(got.out, -1)); got.code != 1 || listed != len(rows) {
 		t.Errorf("code %d, want 1 and %d rows\n%s%s", got.code, len(rows), got.out, got.errOut)
 	}
 	for name, row := range rows {
-		if !regexp.MustCompile(`(?m)^stuck +` + name + ` +` + row).MatchString(got.out) {
+		found := regexp.MustCompile(`(?m)^stuck +` + name + ` +` + row).FindStringSubmatch(got.out)
+		if found == nil {
 			t.Errorf("there is no row %s +%s in\n%s", name, row, got.out)
+			continue
+		}
+		if cause := ` ` + found[1] + `  ` + stuckCauses()[name]; !regexp.MustCompile(`(?m)^ +` + cause).MatchString(got.out) {
+			t.Errorf("there is no cause %q of %s in\n%s", cause, name, got.out)
 		}
 	}
 }

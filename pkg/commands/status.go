@@ -75,9 +75,6 @@ work, else 2 if something could not be checked, else 0.`,
   # All causes, with evidence and commands
   kubectl dra status -o wide
 
-  # Keep it on the screen
-  kubectl dra status --watch
-
   # What concerns a team
   kubectl dra status -n research
 

@@ -19,6 +19,7 @@ import (
 	"k8s.io/cli-runtime/pkg/printers"
 
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
+	"github.com/kubectl-dra/kubectl-dra/pkg/english"
 	"github.com/kubectl-dra/kubectl-dra/pkg/render"
 )
 
@@ -89,7 +90,7 @@ func (f *OutputFlags) ToPrinter(streams genericiooptions.IOStreams) (*Printer, e
 	}
 	if p.Machine, err = NewPrinter(f.Print); err != nil {
 		if genericclioptions.IsNoCompatiblePrinterError(err) {
-			return nil, NotAllowed("output", f.Output, f.formats())
+			return nil, Usagef("Allowed are "+english.JoinAnd(f.formats())+".", "unknown output format %q%s", f.Output, english.DidYouMean(f.Output, f.formats()))
 		}
 		return nil, Usagef("", "read the output format: %w", err)
 	}
