@@ -19,7 +19,6 @@ import (
 	"k8s.io/cli-runtime/pkg/printers"
 
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
-	"github.com/kubectl-dra/kubectl-dra/pkg/english"
 	"github.com/kubectl-dra/kubectl-dra/pkg/render"
 )
 
@@ -90,7 +89,7 @@ func (f *OutputFlags) ToPrinter(streams genericiooptions.IOStreams) (*Printer, e
 	}
 	if p.Machine, err = NewPrinter(f.Print); err != nil {
 		if genericclioptions.IsNoCompatiblePrinterError(err) {
-			return nil, Usagef("Allowed are "+english.JoinAnd(f.formats())+".", "unknown output format %q%s", f.Output, english.DidYouMean(f.Output, f.formats()))
+			return nil, NotAllowed("output", f.Output, f.formats())
 		}
 		return nil, Usagef("", "read the output format: %w", err)
 	}
