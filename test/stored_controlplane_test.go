@@ -356,7 +356,7 @@ func requireCleanOutputs(t *testing.T, p *program, path string, args []string) {
 				line = append(line, "-o", output)
 			}
 			code, out, errOut := p.tried(t, line...)
-			if code > 2 && !strings.Contains(errOut, "read --output: ") && !strings.Contains(errOut, "does not have -o") {
+			if code > 2 && !(strings.Contains(errOut, "read --output: ") && strings.Contains(errOut, " is not a valid value\nAllowed are ")) && !strings.Contains(errOut, "does not have -o") {
 				t.Errorf("%q: code %d, %s", line, code, errOut)
 				continue
 			}

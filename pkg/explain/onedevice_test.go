@@ -375,7 +375,7 @@ func TestDeviceNames(t *testing.T) {
 			e, err := Explain(t.Context(), tc.Cluster(parts...), Options{Object: api.Ref(api.KindClaim, tc.Namespace, waiting), Device: test.device, Node: test.node})
 			var target *TargetError
 			switch {
-			case test.want == "" && (!errors.As(err, &target) || !strings.Contains(err.Error(), test.hint)):
+			case test.want == "" && (!errors.As(err, &target) || !strings.HasPrefix(target.Hint, test.hint) && !strings.HasSuffix(err.Error(), "; "+test.hint)):
 				t.Errorf("error %v, want the hint %q", err, test.hint)
 			case test.want != "" && (err != nil || e.Device.Pool+" "+e.Device.Name != test.want):
 				t.Errorf("found %v, %v", e, err)
