@@ -167,6 +167,10 @@ func TestQueueAgreesWithScheduler(t *testing.T) {
 			if want := "1 pod waits for 1 device of " + order.namespace + "; 1 of 1 is free, but pods before it in the queue get it"; !strings.Contains(all.out, want) {
 				t.Errorf("why -A: no %q in\n%s", want, all.out)
 			}
+			behind := "Pod " + order.namespace + "/" + order.first + ", which is before it in the queue, gets gpu-0 on " + order.namespace + "."
+			if one := c.whyText(t, "pod/"+order.second, "-n", order.namespace, "-o", "jsonpath={.summary}"); !strings.Contains(one.out, behind) {
+				t.Errorf("why pod/%s: no %q in\n%s", order.second, behind, one.out)
+			}
 			for _, row := range []string{
 				order.namespace + ` +` + order.first + ` +Allocation .* fits on ` + order.namespace + `$`,
 				order.namespace + ` +` + order.second + ` +Allocation .* cause \d+$`,
