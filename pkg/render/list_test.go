@@ -115,15 +115,17 @@ func TestListOfOne(t *testing.T) {
 // TestListFitsHeight counts the rows that a terminal has no room for.
 func TestListFitsHeight(t *testing.T) {
 	for name, table := range tables(t) {
+		for len(table.Rows) < 60 {
+			table.Rows = append(table.Rows, table.Rows...)
+		}
 		var out bytes.Buffer
-		if err := render.List(&out, table, 0, render.Options{Width: 120, Height: 24}); err != nil {
+		if err := render.List(&out, table, 0, render.Options{Width: 160, Height: 30}); err != nil {
 			t.Fatal(err)
 		}
-		lines, rows := strings.Count(out.String(), "\n"), len(table.Rows)
-		if lines > 24 && rows > 6 {
-			t.Errorf("%s: %d lines of %d rows:\n%s", name, lines, rows, out.String())
+		if lines := strings.Count(out.String(), "\n"); lines < 15 || lines > 30 {
+			t.Errorf("%s: %d lines on a terminal of 30:\n%s", name, lines, out.String())
 		}
-		if full := drawList(t, table, 0, 120); strings.Count(full, "\n") > 24 && !strings.Contains(out.String(), " more (--limit 0 shows all)\n") {
+		if !strings.Contains(out.String(), " more (--limit 0 shows all)\n") {
 			t.Errorf("%s does not say that rows are left out:\n%s", name, out.String())
 		}
 	}
