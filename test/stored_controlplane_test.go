@@ -13,6 +13,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -356,7 +357,7 @@ func requireCleanOutputs(t *testing.T, p *program, path string, args []string) {
 				line = append(line, "-o", output)
 			}
 			code, out, errOut := p.tried(t, line...)
-			if code > 2 && !(strings.Contains(errOut, "read --output: ") && strings.Contains(errOut, " is not a valid value\nAllowed are ")) && !strings.Contains(errOut, "does not have -o") {
+			if code > 2 && !regexp.MustCompile(`read --output: .* is not a valid value\nAllowed are `).MatchString(errOut) && !strings.Contains(errOut, "does not have -o") {
 				t.Errorf("%q: code %d, %s", line, code, errOut)
 				continue
 			}

@@ -115,7 +115,7 @@ func TestStuckPodsAreListed(t *testing.T) {
 	})
 }
 
-// stuckCauses are the messages of the causes of the pods.
+// stuckCauses returns the message of the cause of each pod.
 func stuckCauses() map[string]string {
 	return map[string]string{
 		"binding":   `.* waits for driver stuck\.example\.com to set condition stuck\.example\.com/attached of device stuck/binding`,

@@ -43,7 +43,7 @@ type Options struct {
 	Checks doctor.Options
 }
 
-// Find returns the causes of a cluster. The error is that of ctx, or says which check failed.
+// Find returns the causes of a cluster. It fails if ctx is done or a check fails.
 func Find(ctx context.Context, c *cluster.Cluster, opts Options) (*Found, error) {
 	f, err := find(ctx, c, opts)
 	if err != nil {

@@ -205,7 +205,7 @@ type opening struct {
 type funnelRow struct {
 	count       int
 	label, text string
-	// place says which devices a rejection is about, or where they are.
+	// place names the rejected devices, or their nodes.
 	place string
 	mark  Mark
 	// rejection has the evidence; nil for available devices, and for several rejections in one line.

@@ -66,7 +66,7 @@ type fixTable struct {
 	beside             bool
 }
 
-// newFixTable returns the columns of fixes, the first of which begins at an indent.
+// newFixTable returns the columns of fixes; the first column begins at an indent.
 func newFixTable(p *Page, indent int, fixes []fix) fixTable {
 	t := fixTable{who: max(len("admin"), Widest(actorWidth, english.Texts(fixes, func(f fix) string { return f.actor })...))}
 	t.margin = indent + t.who + ColumnGap

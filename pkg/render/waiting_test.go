@@ -22,7 +22,7 @@ func equalCauses() []api.Cause {
 }
 
 // TestWaiting draws equal causes once, counts the pods of both, and leaves out causes that no pod of
-// the table has. Numbers stay those of all causes.
+// the table has. Causes keep the numbers that they have in the status.
 func TestWaiting(t *testing.T) {
 	rows := []*render.WaitingRow{
 		{Namespace: "ml", Name: "job/train (2 pods)", Verdict: api.DoesNotFit, Outlook: api.Never, Stage: api.StageAllocation, AgeSeconds: 60, Causes: []int{0}},

@@ -70,8 +70,8 @@ func AbsentClass(snap *snapshot.Snapshot, name string) error { return Absent(sna
 const maxNames = 10
 
 // AbsentNamespace returns the error for a namespace that does not exist, nil if it may. A file
-// without namespaces has those of its objects: an empty one may exist, unless its name is near
-// another. A cluster whose namespaces were not read is asked for them.
+// without Namespace objects names the namespaces of its objects: an empty namespace may exist, unless
+// its name is near another. A cluster whose namespaces were not read is asked for them.
 func (s *Source) AbsentNamespace(ctx context.Context, name string) error {
 	if name == "" || s.Snap.Gap(snapshot.ResourceNamespaces) != nil {
 		return nil

@@ -91,7 +91,7 @@ A NAME can be a pattern like 'train-*'.`,
 		names:      func(c claim) []string { return []string{c.Name, c.Namespace + "/" + c.Name} },
 		namespaced: true, namespace: func(c claim) string { return c.Namespace },
 		labels: func(c claim) map[string]string { return c.Labels }, labelsOf: "their own",
-		// The first names are those that the API server knows.
+		// The API server knows the first names.
 		fields: []field[claim]{
 			{name: "metadata.name", of: func(c claim) string { return c.Name }},
 			{name: "metadata.namespace", of: func(c claim) string { return c.Namespace }},
