@@ -25,4 +25,7 @@ type Header struct {
 	Gaps   []Gap           `json:"gaps,omitempty"`
 	// Listed is [Snapshot.Listed].
 	Listed []string `json:"listed,omitempty"`
+	// Objects is the number of the objects that were saved with the header. A file with
+	// fewer is cut short. Nil where it is not known: in files that were written by hand.
+	Objects *int `json:"objects,omitempty"`
 }

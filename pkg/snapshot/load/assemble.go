@@ -15,12 +15,17 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/kubectl-dra/kubectl-dra/pkg/english"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/kinds"
 )
 
 // assemble makes a snapshot of the decoded objects.
 func assemble(all *decoded, paths []string, opts Options) (*snapshot.Snapshot, error) {
 	s := &snapshot.Snapshot{Source: source(paths), Gaps: all.gaps, Skipped: all.skipped, SkippedNames: all.skippedNames}
+	if err := checkComplete(all); err != nil {
+		return nil, err
+	}
 	if err := addHeaders(s, all.headers); err != nil {
 		return nil, &InputError{Path: displayPaths(paths), Object: snapshot.KindSnapshot, Err: err}
 	}
@@ -131,7 +136,7 @@ func union(a, b []string) []string {
 
 // addHeaders takes over what saved snapshots say. Several that disagree about
 // the cluster cannot be one snapshot.
-func addHeaders(s *snapshot.Snapshot, headers []snapshot.Header) error {
+func addHeaders(s *snapshot.Snapshot, headers []header) error {
 	for _, h := range headers {
 		if h.TakenAt != nil && h.TakenAt.After(s.TakenAt) {
 			s.TakenAt = *h.TakenAt
@@ -153,6 +158,24 @@ func addHeaders(s *snapshot.Snapshot, headers []snapshot.Header) error {
 			if !slices.Contains(s.Gaps, gap) {
 				s.Gaps = append(s.Gaps, gap)
 			}
+		}
+	}
+	return nil
+}
+
+// checkComplete fails for a file with fewer objects than were saved in it, such as a
+// copy that ended early: what is missing would read as if the cluster did not have it.
+func checkComplete(all *decoded) error {
+	saved := map[string]int{}
+	for _, h := range all.headers {
+		if h.Objects == nil {
+			continue
+		}
+		saved[h.file] += *h.Objects
+		if found := all.objects[h.file]; found < saved[h.file] {
+			return &InputError{Path: h.file, Object: snapshot.KindSnapshot, Err: kinds.AtField("objects", fmt.Errorf(
+				"expected %s, found %d: the file is cut short; copy or save it again, or remove this field if you removed objects",
+				english.Count(saved[h.file], "object"), found))}
 		}
 	}
 	return nil

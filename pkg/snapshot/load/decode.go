@@ -23,10 +23,16 @@ type record struct {
 	place  place
 }
 
+// header is a decoded header and the file that it is in.
+type header struct {
+	snapshot.Header
+	file string
+}
+
 // decoded has the objects of a part of the input.
 type decoded struct {
 	records []record
-	headers []snapshot.Header
+	headers []header
 	gaps    []snapshot.Gap
 	skipped map[string]int
 	// skippedNames has the skipped objects of manifests: "Service ml/web".
@@ -37,6 +43,8 @@ type decoded struct {
 	gone *InputError
 	// documents counts everything that was an object, skipped or not.
 	documents int
+	// objects counts the objects of each file, skipped or not.
+	objects map[string]int
 	// purpose says how to judge the objects: except for objects of a cluster, as the API
 	// server judges new objects. It is set before decoding.
 	purpose purpose
@@ -55,6 +63,16 @@ func (d *decoded) merge(other *decoded) {
 	for kind, count := range other.skipped {
 		d.skip(kind, count)
 	}
+	for file, count := range other.objects {
+		d.count(file, count)
+	}
+}
+
+func (d *decoded) count(file string, objects int) {
+	if d.objects == nil {
+		d.objects = map[string]int{}
+	}
+	d.objects[file] += objects
 }
 
 func (d *decoded) skip(kind string, count int) {
@@ -147,7 +165,7 @@ func (d *decoded) header(data []byte, at place, apiVersion string) error {
 		}
 		h.Gaps[i].Resource = resource
 	}
-	d.headers = append(d.headers, *h)
+	d.headers = append(d.headers, header{*h, at.file})
 	return nil
 }
 
@@ -170,6 +188,7 @@ func resourceOfGap(name string) (resource string, ok bool) {
 // object decodes one object that is not a List.
 func (d *decoded) object(data []byte, at place, apiVersion, kind string) error {
 	d.documents++
+	d.count(at.file, 1)
 	if err := kinds.CheckSize(data); err != nil {
 		return inputError(at, describeObject(data, kind), err)
 	}

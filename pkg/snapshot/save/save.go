@@ -156,7 +156,11 @@ func formatOf(path string) (format Format, compressed bool, err error) {
 }
 
 func writeJSON(w io.Writer, s *snapshot.Snapshot) error {
-	head, err := json.Marshal(headerOf(s))
+	header, err := headerOf(s)
+	if err != nil {
+		return err
+	}
+	head, err := json.Marshal(header)
 	if err != nil {
 		return err
 	}
@@ -190,19 +194,27 @@ func writeYAML(w io.Writer, s *snapshot.Snapshot) error {
 		_, err = fmt.Fprintf(w, "---\n%s", document)
 		return err
 	}
-	if err := save(headerOf(s)); err != nil {
+	header, err := headerOf(s)
+	if err != nil {
+		return err
+	}
+	if err := save(header); err != nil {
 		return err
 	}
 	return eachManifest(s, save)
 }
 
-func headerOf(s *snapshot.Snapshot) snapshot.Header {
-	h := snapshot.Header{ServerVersion: s.ServerVersion, Emulator: s.Emulator, Served: s.Served, Gates: s.Gates, Gaps: s.Gaps, Listed: s.Listed}
+func headerOf(s *snapshot.Snapshot) (snapshot.Header, error) {
+	objects := 0
+	if err := eachManifest(s, func(any) error { objects++; return nil }); err != nil {
+		return snapshot.Header{}, err
+	}
+	h := snapshot.Header{ServerVersion: s.ServerVersion, Emulator: s.Emulator, Served: s.Served, Gates: s.Gates, Gaps: s.Gaps, Listed: s.Listed, Objects: &objects}
 	h.APIVersion, h.Kind = api.APIVersion, snapshot.KindSnapshot
 	if !s.TakenAt.IsZero() {
 		h.TakenAt = &s.TakenAt
 	}
-	return h
+	return h, nil
 }
 
 // eachManifest calls save with each object as it is to be written.

@@ -5,6 +5,7 @@ package save
 
 import (
 	"bytes"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -115,6 +116,29 @@ spec: {driver: gpu.example.com, nodeName: node-9, pool: {name: node-9, generatio
 		}
 		if diff := cmp.Diff(want, snapshot.PreviewAssumptions(testsnapshot.Load(t, saved.String()))); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", format, diff)
+		}
+	}
+}
+
+// TestCutShort cuts a saved file between two of its documents, wherever that is possible.
+func TestCutShort(t *testing.T) {
+	s := testsnapshot.Load(t, testsnapshot.Everything())
+	var saved bytes.Buffer
+	if err := Snapshot(&saved, s, YAML); err != nil {
+		t.Fatal(err)
+	}
+	documents := strings.SplitAfter(saved.String(), "\n---\n")
+	for n := 1; n <= len(documents); n++ {
+		_, err := load.Load(t.Context(), []string{"-"}, load.Options{Stdin: strings.NewReader(strings.Join(documents[:n], ""))})
+		if n == len(documents) {
+			if err != nil {
+				t.Errorf("the whole file: %v", err)
+			}
+			continue
+		}
+		want := fmt.Sprintf("expected %d objects, found %d: the file is cut short", len(documents)-1, n-1)
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%d of %d documents: want error %q, got %v", n, len(documents), want, err)
 		}
 	}
 }
