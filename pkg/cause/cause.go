@@ -11,6 +11,7 @@ import (
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
@@ -76,6 +77,13 @@ func (c *cause) suffer(s *stuck) {
 	if !slices.Contains(s.causes, c) {
 		s.causes = append(s.causes, c)
 		c.stuck = append(c.stuck, s)
+	}
+}
+
+// began notes when a part of a cause began; the first one counts.
+func (c *cause) began(at *metav1.Time) {
+	if !at.IsZero() && (c.Since == nil || at.Before(c.Since)) {
+		c.Since = at
 	}
 }
 
@@ -204,6 +212,9 @@ func (f *finder) number(c *cause) bool {
 		if o.Kind == api.KindNode {
 			c.Nodes++
 		}
+	}
+	if c.Since != nil {
+		c.AgeSeconds = int64(f.cluster.Snapshot.Now().Sub(c.Since.Time).Seconds())
 	}
 	return f.namespace == "" || len(order) > 0 || inventory.Concerns(&api.Finding{Objects: c.Objects}, f.namespace)
 }

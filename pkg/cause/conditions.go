@@ -11,8 +11,10 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
+	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/doctor"
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
 	"github.com/kubectl-dra/kubectl-dra/pkg/inventory"
@@ -51,7 +53,7 @@ func (f *finder) fromTaints() {
 		}
 		c, made := f.cause(k)
 		if made {
-			c.Severity, c.Since = api.SeverityInfo, t.Since
+			c.Severity = api.SeverityInfo
 			text := inventory.TaintText(t)
 			_, short, _ := strings.Cut(text, "/")
 			c.Message = fmt.Sprintf("%s taints %s: %s", on, english.Count(len(t.Devices), "device"), cmp.Or(short, text))
@@ -64,6 +66,7 @@ func (f *finder) fromTaints() {
 			}
 		}
 		c.Devices += len(t.Devices)
+		c.began(t.Since)
 		if t.Rule != "" {
 			rule := api.Ref("DeviceTaintRule", "", t.Rule)
 			f.blame(c, rule)
@@ -104,8 +107,8 @@ func (f *finder) fromCordons() {
 		c.Devices += node.Devices.Free
 		c.edits = append(c.edits, whatif.Uncordon(stored)...)
 		for i := range stored.Spec.Taints {
-			if t := &stored.Spec.Taints[i]; t.Key == corev1.TaintNodeUnschedulable && t.TimeAdded != nil && (c.Since == nil || t.TimeAdded.Before(c.Since)) {
-				c.Since = t.TimeAdded
+			if t := &stored.Spec.Taints[i]; t.Key == corev1.TaintNodeUnschedulable {
+				c.began(t.TimeAdded)
 			}
 		}
 	}
@@ -251,6 +254,11 @@ func (f *finder) describeNodes(c *cause) {
 	names := make([]string, 0, len(c.Objects))
 	for _, o := range c.Objects {
 		names = append(names, o.Name)
+		if node := f.cluster.Snapshot.Node(o.Name); c.Code == string(api.NodeNotReady) && node != nil {
+			if down := cluster.NotReady(node); down != nil {
+				c.began(&metav1.Time{Time: down.Since})
+			}
+		}
 	}
 	nodes := english.Count(len(names), "node")
 	switch c.Code {

@@ -4,7 +4,10 @@
 package forecast
 
 import (
+	"cmp"
 	"context"
+	"maps"
+	"slices"
 
 	resourceapi "k8s.io/api/resource/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -27,7 +30,7 @@ func AddPlaceable(ctx context.Context, c *cluster.Cluster, classes []api.Class) 
 	return nil
 }
 
-// AddPlaceableTo is like AddPlaceable, for the capacity of classes.
+// AddPlaceableTo is like AddPlaceable, for the capacity of classes. It adds the nodes, too.
 func AddPlaceableTo(ctx context.Context, c *cluster.Cluster, capacity []api.ClassCapacity) error {
 	for i := range capacity {
 		if capacity[i].Class == "" {
@@ -37,9 +40,28 @@ func AddPlaceableTo(ctx context.Context, c *cluster.Cluster, capacity []api.Clas
 		if err != nil {
 			return err
 		}
-		capacity[i].Placeable = &now.count
+		capacity[i].Placeable, capacity[i].PlaceableNodes = &now.count, now.byNumber()
 	}
 	return nil
+}
+
+// byNumber counts the nodes that take copies by the number that they take, the highest first.
+func (c *counted) byNumber() []api.PlaceableNodes {
+	var list []api.PlaceableNodes
+	at := map[int]int{}
+	for _, name := range slices.Sorted(maps.Keys(c.nodes)) {
+		copies := c.nodes[name].copies
+		if copies == 0 {
+			continue
+		}
+		if _, ok := at[copies]; !ok {
+			at[copies] = len(list)
+			list = append(list, api.PlaceableNodes{Placeable: copies, First: name})
+		}
+		list[at[copies]].Nodes++
+	}
+	slices.SortFunc(list, func(a, b api.PlaceableNodes) int { return cmp.Compare(b.Placeable, a.Placeable) })
+	return list
 }
 
 // AddPlaceableOn is like AddPlaceable, for the classes of each node.

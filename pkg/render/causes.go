@@ -150,12 +150,13 @@ func (g causeGroup) write(p *Page, number int, findings bool) {
 // blast says who suffers from the causes.
 func (g causeGroup) blast() []string {
 	var first *api.AffectedPods
-	pods, owners, devices, longest := 0, 0, 0, int64(0)
+	pods, owners, devices, longest, age := 0, 0, 0, int64(0), int64(0)
 	for _, c := range g {
 		if first == nil && len(c.Affected) > 0 {
 			first = &c.Affected[0]
 		}
 		pods, owners, devices, longest = pods+c.Pods, owners+c.Workloads, devices+c.Devices, max(longest, c.LongestSeconds)
+		age = max(age, c.AgeSeconds)
 	}
 	var parts []string
 	if first != nil {
@@ -168,8 +169,13 @@ func (g causeGroup) blast() []string {
 		}
 		parts = append(parts, text)
 	}
-	if devices > 0 {
-		parts = append(parts, english.Count(devices, "device"))
+	switch text := english.Count(devices, "device"); {
+	case devices > 0 && age > 0:
+		parts = append(parts, text+", for "+ageOf(age))
+	case devices > 0:
+		parts = append(parts, text+", since when is not recorded")
+	case age > 0 && first == nil:
+		parts = append(parts, "for "+ageOf(age))
 	}
 	return parts
 }

@@ -99,8 +99,21 @@ type ClassCapacity struct {
 	// Placeable counts the claims for one device of the class that the allocator can place
 	// now, each beside the others, for pods without tolerations. A [Status] has it.
 	Placeable *CopyCount `json:"placeable,omitempty"`
+	// PlaceableNodes counts the nodes where Placeable are, by their number on a node, the most
+	// first.
+	PlaceableNodes []PlaceableNodes `json:"placeableNodes,omitempty"`
 	// Waiting counts the pods that wait for devices of the class.
 	Waiting int `json:"waiting"`
+}
+
+// PlaceableNodes are the nodes on which the allocator can place the same number of claims for one
+// device of a class.
+type PlaceableNodes struct {
+	// Placeable is the number of claims on each of them.
+	Placeable int `json:"placeable"`
+	// Nodes counts the nodes, First is the first by name.
+	Nodes int    `json:"nodes"`
+	First string `json:"first"`
 }
 
 // StuckPods are pods of one owner that wait for devices, or cannot work with them, for one

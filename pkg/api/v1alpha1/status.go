@@ -64,8 +64,10 @@ type Cause struct {
 	Evidence []Evidence `json:"evidence,omitempty"`
 	// Findings are the codes of all checks of "doctor" that found it.
 	Findings []string `json:"findings,omitempty"`
-	// Since is when it began, if that is recorded.
-	Since *metav1.Time `json:"since,omitempty"`
+	// Since is when it began, if that is recorded, AgeSeconds the time from then until the
+	// cluster was read.
+	Since      *metav1.Time `json:"since,omitempty"`
+	AgeSeconds int64        `json:"ageSeconds,omitempty"`
 	// Affected are the pods that suffer from it by owner, the most first, at most ten entries.
 	Affected []AffectedPods `json:"affected,omitempty"`
 	// Pods, Workloads and Namespaces count what suffers from it. A pod may suffer from several
