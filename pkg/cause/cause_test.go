@@ -8,9 +8,11 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	resourceapi "k8s.io/api/resource/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	tc "github.com/kubectl-dra/kubectl-dra/internal/testcluster"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
@@ -46,9 +48,16 @@ func cordoned(name string) func(*snapshot.Snapshot) {
 	return tc.ChangeNode(name, func(n *corev1.Node) { n.Spec.Unschedulable = true })
 }
 
-// waits returns a pod that waits, and its claim.
+// waits returns a pod that waits after a look of the scheduler, and its claim.
 func waits(name string, requests ...tc.RequestWrapper) []any {
-	return []any{tc.Claim(name+"-claim", requests...), tc.Pod(name, tc.Using(name+"-claim"))}
+	return unheard(name, func(p *corev1.Pod) {
+		p.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodScheduled, Status: corev1.ConditionFalse, LastTransitionTime: p.CreationTimestamp}}
+	}, requests...)
+}
+
+// unheard returns a pod that no scheduler has looked at, with a change, and its claim.
+func unheard(name string, change func(*corev1.Pod), requests ...tc.RequestWrapper) []any {
+	return []any{tc.Claim(name+"-claim", requests...), tc.Pod(name, tc.Using(name+"-claim"), change)}
 }
 
 func TestFind(t *testing.T) {
@@ -59,6 +68,24 @@ func TestFind(t *testing.T) {
 	}{
 		"nothing": {objects: two},
 		"fits":    {objects: slices.Concat(two, waits("a", tc.GPUs("gpu", 1)))},
+		"no scheduler": {
+			objects: slices.Concat(two, unheard("a", func(*corev1.Pod) {}, tc.GPUs("gpu", 1)), unheard("b", func(*corev1.Pod) {}, tc.GPUs("gpu", 1)),
+				unheard("gated", func(p *corev1.Pod) { p.Spec.SchedulingGates = []corev1.PodSchedulingGate{{Name: "example.com/later"}} }, tc.GPUs("gpu", 1)),
+				unheard("other", func(p *corev1.Pod) { p.Spec.SchedulerName = "other" }, tc.GPUs("gpu", 1)),
+				unheard("new", func(p *corev1.Pod) { p.CreationTimestamp = metav1.NewTime(tc.Taken().Add(-time.Second)) }, tc.GPUs("gpu", 1))),
+			want: []string{
+				"Error DRA1609: kube-scheduler has not looked at 2 pods that fit, the first created 14m ago; 2 pods; Admin see whether kube-scheduler runs, and what its log says",
+				"Warning OtherScheduler: Scheduler other, which the pod names, has reported nothing about it in 14m; then: the allocator picks n1; not evaluated: the rules of scheduler other.; 1 pods; User remove spec.schedulerName if the pod is meant for the default scheduler",
+				"Warning SchedulingGated: The scheduler waits until the scheduling gate example.com/later is removed; then: the allocator picks n1.; 1 pods; User the scheduler does not consider pod gated before its scheduling gates are removed: example.com/later",
+				"Warning DeviceAllocated: 1 pod waits for 1 device of gpu; 2 of 2 are free, but pods before it in the queue get them; 1 pods; Nobody wait until claims are released",
+			},
+		},
+		"a scheduler that runs": {
+			objects: slices.Concat(two, unheard("a", func(*corev1.Pod) {}, tc.GPUs("gpu", 1)), []any{tc.Pod("later", func(p *corev1.Pod) {
+				p.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodScheduled, Status: corev1.ConditionTrue, LastTransitionTime: metav1.NewTime(tc.Taken())}}
+				p.Spec.NodeName = "n3"
+			})}),
+		},
 		"cordoned nodes are one cause": {
 			objects: slices.Concat(two, waits("a", tc.GPUs("gpu", 1)), waits("b", tc.GPUs("gpu", 1)), []any{cordoned("n1"), cordoned("n2")}),
 			want:    []string{"Error NodeCordoned: 2 nodes are cordoned: n1, n2; 2 pods; Admin uncordon n1, n2; then 2 of 2 waiting pods start"},

@@ -96,7 +96,7 @@ func (f *finder) count() api.StatusPods {
 		case s.answer != nil:
 			pods.Waiting++
 			pods.LongestSeconds = max(pods.LongestSeconds, s.age)
-			if s.starts() && len(s.causes) == 0 {
+			if s.starts() {
 				pods.Starting++
 			}
 		}

@@ -61,8 +61,10 @@ the answer of the scheduler's own allocator, which decides all pods that wait
 again, one after another, with the cause mended; it is left out where that
 cannot be known. A pod can have several causes.
 
--o wide shows all causes, with their evidence and the commands, and -o json has
-an id for each cause, which stays the same as long as the cause does.
+-o wide shows all causes, with their evidence and the commands, and for each
+class how many claims nodes can take, and why claims do not get the other
+devices that no claim has. -o json has an id for each cause, which stays the
+same as long as the cause does.
 
 With -n, the pods of that namespace count, and causes that concern neither it
 nor what all namespaces share are left out.
@@ -72,7 +74,7 @@ work, else 2 if something could not be checked, else 0.`,
 		Example: `  # What is wrong, and what mends it?
   kubectl dra status
 
-  # All causes, with evidence and commands
+  # Where are devices idle, and why? All causes, with evidence and commands
   kubectl dra status -o wide
 
   # What concerns a team

@@ -430,6 +430,9 @@ func TestFaults(t *testing.T) {
 			plain.Name, plain.UID, plain.Template = "web", "web", corev1.PodTemplateSpec{}
 			s.Workloads = append(s.Workloads, w, &plain)
 		}), `Deployment ml/train: the API server refuses the pods of the Deployment: pods "train-1-" is forbidden: no PriorityClass with name urgent was found`},
+		"DRA1609": {append(slices.Clone(one), tc.Claim("c", tc.GPUs("gpu", 1)), tc.Pod("p", tc.UsingClaim("gpu", "c")), func(s *snapshot.Snapshot) {
+			s.Pods[0].CreationTimestamp = metav1.NewTime(tc.Taken().Add(-2 * time.Minute))
+		}), "kube-scheduler has not looked at 1 pod that fits, the first created 2m ago"},
 		"DRA1901": {append(slices.Clone(one), func(s *snapshot.Snapshot) { s.Nodes[0].Status.NodeInfo.KubeletVersion = "v1.34.1" }), "1 node"},
 		"DRA1902": {[]any{tc.Nodes("n1"), running("v1.36.1"), tc.Pool("n1").Of(2).WithCounters("board", "slices=4"), tc.Pool("n1", tc.Device("a").Consuming("board", "slices=1")).Of(2), tc.Claim("c", tc.GPUs("gpu", 0).All())}, "panics"},
 		"DRA1903": {append(slices.Clone(one), tc.Pool("n2", tc.Devices(1)...).Of(2), tc.Claim("c", tc.GPUs("gpu", 0).All())), "is broken"},

@@ -10,10 +10,15 @@ import (
 	"slices"
 	"strings"
 
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/duration"
+
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	facts "github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain"
+	"github.com/kubectl-dra/kubectl-dra/pkg/lifecycle"
 	"github.com/kubectl-dra/kubectl-dra/pkg/shell"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
@@ -22,6 +27,8 @@ import (
 const (
 	codeNever = "DRA1601"
 	codeFails = "DRA1602"
+	// codeUnheard is about pods that fit.
+	codeUnheard = "DRA1609"
 )
 
 // waitingNeeds returns the resources that the answers for waiting pods need.
@@ -65,6 +72,12 @@ func waitingChecks() []Check {
 			About:  "The controller of a workload with devices cannot create its pods: a ServiceAccount or a PriorityClass is missing, a quota or a LimitRange does not allow them, or an admission webhook or policy refuses them. There is no pod that waits, so that nothing else shows it.",
 			Advice: "The message is that of the API server. 'kubectl dra why' says who can act, with the commands.",
 			find:   findRefusedWorkloads,
+		},
+		{
+			Code: codeUnheard, Title: "pods that no scheduler has looked at", Severity: api.SeverityError, Needs: needs,
+			About:  "Pods fit, have waited for more than a minute, and have no condition PodScheduled: kube-scheduler has not tried to place them, nor any pod that was created after the first of them.",
+			Advice: "Look at the pods, the lease and the log of kube-scheduler.",
+			find:   findUnheard,
 		},
 	}
 	checks = append(checks, quotaChecks()...)
@@ -223,4 +236,46 @@ func findRefusedWorkloads(_ context.Context, in *cluster) ([]api.Finding, error)
 		found = append(found, f)
 	}
 	return found, nil
+}
+
+// findUnheard looks for pods that fit and that kube-scheduler has not looked at. Where it has
+// reported about any pod since they were created, something else holds them back.
+func findUnheard(ctx context.Context, in *cluster) ([]api.Finding, error) {
+	answers, err := in.answers(ctx)
+	if err != nil {
+		return nil, err
+	}
+	snap := in.cluster.Snapshot
+	var last metav1.Time
+	for _, pod := range snap.Pods {
+		if c := lifecycle.PodCondition(pod, corev1.PodScheduled); c != nil && last.Before(&c.LastTransitionTime) && len(pod.Spec.SchedulingGates) == 0 {
+			last = c.LastTransitionTime
+		}
+	}
+	f := api.Finding{Remedy: &api.NextStep{
+		Actor: api.ActorAdmin, Text: "see whether kube-scheduler runs, and what its log says",
+		Commands: []string{"kubectl get pods -n " + metav1.NamespaceSystem + " -l " + snapshot.ComponentLabel + "=" + snapshot.ComponentScheduler, "kubectl get lease " + snapshot.ComponentScheduler + " -n " + metav1.NamespaceSystem + " -o yaml"},
+	}}
+	first := snap.Now()
+	for _, e := range answers {
+		pod := snap.Pod(e.Target.Namespace, e.Target.Name)
+		if pod == nil || e.Verdict != api.Fits || e.Stage != api.StageAllocation && e.Stage != api.StageNodeFit || pod.Spec.SchedulingGroup != nil || !lifecycle.ByDefaultScheduler(pod) ||
+			!lifecycle.Unheard(snap, pod) || pod.CreationTimestamp.Before(&last) {
+			continue
+		}
+		f.Objects = append(f.Objects, api.RefTo(api.KindPod, pod))
+		f.Evidence = append(f.Evidence, api.Evidence{Object: api.RefTo(api.KindPod, pod), Path: "status.conditions[type=PodScheduled]", Found: "missing", Required: "set by kube-scheduler"})
+		if pod.CreationTimestamp.Time.Before(first) {
+			first = pod.CreationTimestamp.Time
+		}
+	}
+	n := len(f.Objects)
+	if n == 0 {
+		return nil, nil
+	}
+	f.Message = fmt.Sprintf("kube-scheduler has not looked at %s that %s, the first created %s ago", english.Count(n, "pod"), english.Plural(n, "fits", "fit"), duration.HumanDuration(snap.Now().Sub(first)))
+	if reason, evidence := lifecycle.NotReadyComponent(snap, snapshot.ComponentScheduler); reason != "" {
+		f.Message, f.Evidence = f.Message+"; "+reason, append(evidence, f.Evidence...)
+	}
+	return []api.Finding{f}, nil
 }

@@ -113,7 +113,7 @@ func StageOf(facts *cluster.Cluster, pod *corev1.Pod, claims []cluster.PodClaim)
 		return api.StageInjection
 	case bound:
 		return api.StagePreparation
-	case len(pod.Spec.SchedulingGates) > 0, unheard(facts.Snapshot, pod):
+	case len(pod.Spec.SchedulingGates) > 0, awaitsOther(facts.Snapshot, pod):
 		return api.StageQueueing
 	case !allocated:
 		return api.StageAllocation

@@ -93,36 +93,57 @@ func refusedClaim(snap *snapshot.Snapshot, pod *corev1.Pod, pc *cluster.PodClaim
 	return claimFailure(snap, pod, pc)
 }
 
-// blameManager reports a kube-controller-manager that is not ready. If none is visible, as
-// in most managed clusters, nothing is known.
+// blameManager reports a kube-controller-manager that is not ready.
 func blameManager(snap *snapshot.Snapshot, f *Finding) {
+	reason, evidence := NotReadyComponent(snap, snapshot.ComponentControllerManager)
+	if reason == "" {
+		return
+	}
+	if f.Reason != "" {
+		f.Reason += ", and "
+	}
+	f.Reason += reason
+	f.Evidence = append(f.Evidence, evidence...)
+}
+
+// NotReadyComponent names the pods of a component of the control plane that are not ready. If
+// none is visible, as in most managed clusters, nothing is known.
+func NotReadyComponent(snap *snapshot.Snapshot, component string) (reason string, evidence []api.Evidence) {
+	var reasons []string
 	for _, pod := range snap.Pods {
-		if pod.Namespace != metav1.NamespaceSystem || pod.Labels["component"] != "kube-controller-manager" || snapshot.Finished(pod) {
+		if pod.Namespace != metav1.NamespaceSystem || pod.Labels[snapshot.ComponentLabel] != component || snapshot.Finished(pod) {
 			continue
 		}
 		c := PodCondition(pod, corev1.PodReady)
 		if c == nil || c.Status == corev1.ConditionTrue {
 			continue
 		}
-		if f.Reason != "" {
-			f.Reason += ", and "
-		}
-		f.Reason += fmt.Sprintf("pod %s/%s is not ready", pod.Namespace, pod.Name)
-		f.AddEvidence(api.RefTo(api.KindPod, pod), "status.conditions[type=Ready].status", string(c.Status), string(corev1.ConditionTrue))
+		reasons = append(reasons, fmt.Sprintf("pod %s/%s is not ready", pod.Namespace, pod.Name))
+		evidence = append(evidence, api.Evidence{
+			Object: api.RefTo(api.KindPod, pod), Path: "status.conditions[type=Ready].status", Found: string(c.Status), Required: string(corev1.ConditionTrue),
+		})
 	}
+	return strings.Join(reasons, ", and "), evidence
 }
 
 // eventsLive is how long API servers keep events by default.
 const eventsLive = time.Hour
 
-// unheard reports whether a pod asks for another scheduler than the default one, and no
+// ByDefaultScheduler reports whether a pod is for kube-scheduler under its usual name.
+func ByDefaultScheduler(pod *corev1.Pod) bool {
+	return pod.Spec.SchedulerName == "" || pod.Spec.SchedulerName == corev1.DefaultSchedulerName
+}
+
+// Unheard reports whether a pod has waited for longer than a scheduler takes to look at it, and
+// none has set its condition.
+func Unheard(snap *snapshot.Snapshot, pod *corev1.Pod) bool {
+	return snapshot.Waits(pod) && Overdue(snap, pod.CreationTimestamp.Time) && PodCondition(pod, corev1.PodScheduled) == nil
+}
+
+// awaitsOther reports whether a pod asks for another scheduler than the default one, and no
 // such scheduler has reported anything about it.
-func unheard(snap *snapshot.Snapshot, pod *corev1.Pod) bool {
-	name := pod.Spec.SchedulerName
-	if name == "" || name == corev1.DefaultSchedulerName || !snapshot.Waits(pod) || !Overdue(snap, pod.CreationTimestamp.Time) {
-		return false
-	}
-	return PodCondition(pod, corev1.PodScheduled) == nil && SchedulerMessage(snap, pod) == nil && !Hides(snap, snapshot.ResourceEvents, pod.Namespace)
+func awaitsOther(snap *snapshot.Snapshot, pod *corev1.Pod) bool {
+	return !ByDefaultScheduler(pod) && Unheard(snap, pod) && SchedulerMessage(snap, pod) == nil && !Hides(snap, snapshot.ResourceEvents, pod.Namespace)
 }
 
 // GateFindings names the scheduling gates of a pod, and who removes them. Kueue's gate is
@@ -157,7 +178,7 @@ func GateFindings(pod *corev1.Pod) []Finding {
 // queueingFindings says why the scheduler does not look at a pod.
 func queueingFindings(snap *snapshot.Snapshot, pod *corev1.Pod, claims []cluster.PodClaim) []Finding {
 	findings := GateFindings(pod)
-	if unheard(snap, pod) {
+	if awaitsOther(snap, pod) {
 		f := Finding{Reason: fmt.Sprintf("scheduler %s, which the pod names, has reported nothing about it in %s", pod.Spec.SchedulerName, elapsed(snap, pod.CreationTimestamp.Time))}
 		if snap.Now().Sub(pod.CreationTimestamp.Time) > eventsLive {
 			f.Reason = fmt.Sprintf("the pod names scheduler %s, and no event or condition of it is known; events are kept for %s", pod.Spec.SchedulerName, duration.HumanDuration(eventsLive))
