@@ -7,12 +7,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
+	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/commands/check"
 	"github.com/kubectl-dra/kubectl-dra/pkg/commands/cli"
@@ -137,6 +139,10 @@ from a cluster or from a snapshot file, and changes nothing unless it is told to
 			// The flag belongs to an unknown command.
 			return cmd.Args(cmd, cmd.Flags().Args())
 		}
+		var invalid *pflag.InvalidValueError
+		if errors.As(err, &invalid) && wrong(invalid) != "" {
+			return cli.Usagef(cli.HelpHint(cmd), "read --%s: %q %s", invalid.GetFlag().Name, invalid.GetValue(), wrong(invalid))
+		}
 		near, unknown := "", (*pflag.NotExistError)(nil)
 		if errors.As(err, &unknown) && len(unknown.GetSpecifiedName()) > 1 {
 			var names []string
@@ -148,6 +154,8 @@ from a cluster or from a snapshot file, and changes nothing unless it is told to
 
 	config := newConfigFlags()
 	cli.AddFlags(root.PersistentFlags(), cli.GroupCluster, config.AddFlags)
+	limit := root.PersistentFlags().Lookup("request-timeout")
+	limit.Value = &requestTimeout{limit.Value}
 
 	cli.AddCommands(root, "Explain",
 		why.New(streams, config),
@@ -198,6 +206,23 @@ from a cluster or from a snapshot file, and changes nothing unless it is told to
 	return root
 }
 
+// wrong describes what is wrong with the value of a flag, empty for types whose own errors do.
+func wrong(invalid *pflag.InvalidValueError) string {
+	switch invalid.GetFlag().Value.Type() {
+	case "bool":
+		return "is neither true nor false"
+	case "duration":
+		return "is not a duration such as 90s or 5m"
+	case "int", "int64":
+		if errors.Is(invalid, strconv.ErrRange) {
+			return "is out of range"
+		}
+		return "is not a whole number"
+	default:
+		return ""
+	}
+}
+
 // unknownVerb returns the error for a word that is no verb: kubectl's verbs and the names of
 // objects stand for the verbs that show them here.
 func unknownVerb(root *cobra.Command, word string) error {
@@ -245,6 +270,20 @@ func helpOf(root *cobra.Command) {
 func newConfigFlags() *genericclioptions.ConfigFlags {
 	return genericclioptions.NewConfigFlags(true).WithDiscoveryQPS(50).WithDiscoveryBurst(300)
 }
+
+// requestTimeout is the value of --request-timeout, which kubectl checks only when it asks a server.
+type requestTimeout struct{ pflag.Value }
+
+// Set sets the value if it is a time.
+func (t *requestTimeout) Set(text string) error {
+	if _, err := clientcmd.ParseTimeout(text); err != nil {
+		return fmt.Errorf("parse time: %w", err)
+	}
+	return t.Value.Set(text) //nolint:wrapcheck // pflag names the flag
+}
+
+// Type returns the type whose values are expected.
+func (*requestTimeout) Type() string { return "duration" }
 
 // checkUsage turns cobra's errors about arguments into usage errors, for each command of
 // the tree.

@@ -59,6 +59,27 @@ func TestAllNamespacesEverywhere(t *testing.T) {
 	}
 }
 
+// TestValuesOfAnotherType covers flags whose values have to be parsed: the message names the flag,
+// the value and what is expected, without a word of Go.
+func TestValuesOfAnotherType(t *testing.T) {
+	for line, want := range map[string]string{
+		"devices --limit x":                        `read --limit: "x" is not a whole number`,
+		"fit --replicas=1.5":                       `read --replicas: "1.5" is not a whole number`,
+		"fit --count 99999999999999999999":         `read --count: "99999999999999999999" is out of range`,
+		"devices --free=7":                         `read --free: "7" is neither true nor false`,
+		"claims -w=7":                              `read --watch: "7" is neither true nor false`,
+		"doctor --older-than month":                `read --older-than: "month" is not a duration such as 90s or 5m`,
+		"node-probe plugins --timeout soon":        `read --timeout: "soon" is not a duration such as 90s or 5m`,
+		"pools --request-timeout x":                `read --request-timeout: "x" is not a duration such as 90s or 5m`,
+		"pools --request-timeout 5 --by nosuchkey": `read --by: "nosuchkey"`,
+	} {
+		streams, _, _, errOut := genericiooptions.NewTestIOStreams()
+		if code := Run(t.Context(), strings.Fields(line), streams, Build{}); code != 3 || !strings.HasPrefix(errOut.String(), "error: "+want) || strings.Contains(errOut.String(), "strconv") {
+			t.Errorf("%s: exit code %d, want 3 and %s:\n%s", line, code, want, errOut)
+		}
+	}
+}
+
 func TestHelpGroupsFlags(t *testing.T) {
 	t.Setenv("COLUMNS", "100")
 	streams, _, out, errOut := genericiooptions.NewTestIOStreams()

@@ -215,7 +215,7 @@ func reword(flag *pflag.Flag) {
 		"kubeconfig":                  "Kubeconfig `FILE` with the clusters and credentials.",
 		"namespace":                   "`NAMESPACE` to use instead of the one of the context.",
 		"no-headers":                  "Do not print headers and totals.",
-		"request-timeout":             "Give up on a single request after this `TIME`, such as 30s; 0 means never.",
+		"request-timeout":             "Give up on a single request after this `TIME`, such as 30s; 0, the default, means never.",
 		"template":                    "`TEMPLATE`, or a file with one, for -o go-template, jsonpath and the like.",
 	}
 	if usage, ok := words[flag.Name]; ok {
