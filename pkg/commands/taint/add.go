@@ -15,7 +15,6 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
-	"k8s.io/utils/ptr"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/commands/cli"
 )
@@ -33,8 +32,9 @@ informs). Choose devices by at least one of --driver, --pool and --device.
 
 First it shows which devices get the taint and which pods would be evicted:
 when, whether the pod is bare (nothing creates it again) or owned, and whether a
-pod like it fits afterwards. On a terminal it asks before pods get evicted;
-elsewhere that needs --yes, also if the pods that use the devices cannot be
+pod like it fits afterwards. On a terminal it asks before pods get evicted, and
+if no device matches now: the name may have a typo, or the devices come later.
+Elsewhere that needs --yes, also if the pods that use the devices cannot be
 read. A rule that selects all devices of the cluster needs --all-devices.
 
 With -o, the rule is printed, and all else goes to standard error:
@@ -73,7 +73,7 @@ With -o, the rule is printed, and all else goes to standard error:
 		},
 	}
 	cmd.Flags().StringVar(&flags.Name, "name", "", "`NAME` of the rule. Without one it is made from the taint and the devices.")
-	cmd.Flags().BoolVarP(&flags.yes, "yes", "y", false, "Do not ask before pods get evicted.")
+	cmd.Flags().BoolVarP(&flags.yes, "yes", "y", false, "Do not ask before pods get evicted, or if no device matches.")
 	cmd.Flags().BoolVar(&flags.All, "all-devices", false, "Taint all devices of the cluster.")
 	cli.AddFlags(cmd.Flags(), cli.GroupOutput, func(flags *pflag.FlagSet) {
 		flags.StringVarP(printing.OutputFormat, "output", "o", "", fmt.Sprintf("`FORMAT` in which to print the rule, one of %s.", strings.Join(printing.AllowedFormats(), ", ")))
@@ -96,10 +96,6 @@ func (c *ruleChange) add(ctx context.Context, rule *resourceapi.DeviceTaintRule)
 	if slices.ContainsFunc(from.Snap.TaintRules, func(r *resourceapi.DeviceTaintRule) bool { return r.Name == rule.Name }) {
 		return cli.Usagef("Choose another name with --name, or remove the other first: kubectl dra taints remove "+rule.Name,
 			"add DeviceTaintRule %s: there is one of that name", rule.Name)
-	}
-	selector := rule.Spec.DeviceSelector
-	if absent := cli.AbsentDevices(from.Snap, ptr.Deref(selector.Driver, ""), ptr.Deref(selector.Pool, ""), ptr.Deref(selector.Device, "")); len(absent) > 0 {
-		return absent[0]
 	}
 	outcome, err := c.preview(ctx, from.Snap, rule)
 	if err != nil {

@@ -93,14 +93,18 @@ func previewScope() cli.Scope {
 // ruleOutcome is the predicted effect of a rule.
 type ruleOutcome struct {
 	rule    *resourceapi.DeviceTaintRule
+	devices int
 	evicted int
 	// gapErr is the error about gaps in the requested objects, nil if there are none.
 	gapErr *cli.GapError
 }
 
-// question returns the question before the rule is added, empty if it evicts nobody.
+// question returns the question before the rule is added, empty if it taints a device and evicts
+// nobody.
 func (o *ruleOutcome) question() string {
 	switch {
+	case o.inVain():
+		return "No device matches now."
 	case o.rule.Spec.Taint.Effect != resourceapi.DeviceTaintEffectNoExecute:
 		return ""
 	case o.gapErr != nil && o.evicted > 0:
@@ -114,6 +118,11 @@ func (o *ruleOutcome) question() string {
 	}
 }
 
+// inVain reports whether the rule is known to taint no device now.
+func (o *ruleOutcome) inVain() bool {
+	return o.devices == 0 && (o.gapErr == nil || !slices.ContainsFunc(o.gapErr.Gaps, func(g snapshot.Gap) bool { return g.Resource == snapshot.ResourceSlices }))
+}
+
 // asks returns the resources that decide the effect of the rule.
 func (o *ruleOutcome) asks() []string {
 	if o.rule.Spec.Taint.Effect != resourceapi.DeviceTaintEffectNoExecute {
@@ -124,13 +133,13 @@ func (o *ruleOutcome) asks() []string {
 
 // preview shows the effect of a rule.
 func (c *ruleChange) preview(ctx context.Context, snap *snapshot.Snapshot, rule *resourceapi.DeviceTaintRule) (*ruleOutcome, error) {
-	return previewer{words: c.words, live: c.reader.Live(), reports: c.dryRun != cli.DryRunNone}.preview(ctx, snap, rule)
+	return previewer{words: c.words, warnings: c.streams.ErrOut, live: c.reader.Live(), reports: c.dryRun != cli.DryRunNone}.preview(ctx, snap, rule)
 }
 
 // Preview writes the devices that a rule would taint and the pods it would evict. The
 // question is to be asked before the rule is added, empty if it evicts nobody.
 func Preview(ctx context.Context, w io.Writer, snap *snapshot.Snapshot, rule *resourceapi.DeviceTaintRule) (question string, err error) {
-	outcome, err := previewer{words: w, live: true}.preview(ctx, snap, rule)
+	outcome, err := previewer{words: w, warnings: w, live: true}.preview(ctx, snap, rule)
 	if err != nil {
 		return "", err
 	}
@@ -140,7 +149,9 @@ func Preview(ctx context.Context, w io.Writer, snap *snapshot.Snapshot, rule *re
 // previewer writes the effect of a rule.
 type previewer struct {
 	words io.Writer
-	live  bool
+	// warnings takes what may be a mistake of the user.
+	warnings io.Writer
+	live     bool
 	// reports is true if the caller reports the gaps.
 	reports bool
 }
@@ -168,6 +179,7 @@ func (c previewer) preview(ctx context.Context, snap *snapshot.Snapshot, rule *r
 		if err := render.TaintPreview(c.words, &taint, found, snap.Now()); err != nil {
 			return nil, err
 		}
+		outcome.devices += len(taint.Devices)
 		for _, pod := range taint.Pods {
 			if pod.Evicted {
 				outcome.evicted++
@@ -179,12 +191,12 @@ func (c previewer) preview(ctx context.Context, snap *snapshot.Snapshot, rule *r
 
 // notes writes what the preview does not show.
 func (c previewer) notes(facts *cluster.Cluster, outcome *ruleOutcome) error {
-	var notes []string
-	if selector := outcome.rule.Spec.DeviceSelector; selector != nil {
-		for _, err := range cli.AbsentDevices(facts.Snapshot, ptr.Deref(selector.Driver, ""), ptr.Deref(selector.Pool, ""), ptr.Deref(selector.Device, "")) {
-			notes = append(notes, err.Error())
+	if outcome.inVain() {
+		if err := cli.WriteNotes(c.warnings, noDevice(facts.Snapshot, outcome.rule)...); err != nil {
+			return err
 		}
 	}
+	var notes []string
 	for _, gate := range []string{"DRADeviceTaints", "DRADeviceTaintRules"} {
 		if !facts.Gates.Enabled(gate) {
 			notes = append(notes, fmt.Sprintf("the feature gate %s is off, so the rule would do nothing", gate))
@@ -202,4 +214,15 @@ func (c previewer) notes(facts *cluster.Cluster, outcome *ruleOutcome) error {
 		notes = append(notes, gap.Reason)
 	}
 	return cli.WriteNotes(c.words, notes...)
+}
+
+// noDevice says that a rule matches no device, and which names in it do not exist.
+func noDevice(snap *snapshot.Snapshot, rule *resourceapi.DeviceTaintRule) []string {
+	notes := []string{"no device matches now"}
+	if selector := rule.Spec.DeviceSelector; selector != nil {
+		for _, err := range cli.AbsentDevices(snap, ptr.Deref(selector.Driver, ""), ptr.Deref(selector.Pool, ""), ptr.Deref(selector.Device, "")) {
+			notes = append(notes, err.Error())
+		}
+	}
+	return notes
 }

@@ -66,7 +66,7 @@ func (c *ruleChange) remove(ctx context.Context, what string, selector *resource
 		return &cli.GapError{Doing: fmt.Sprintf("remove %q", what), Gaps: []snapshot.Gap{*gap}, Live: c.reader.Live()}
 	}
 	if len(chosen) == 0 {
-		return cli.NotFound("DeviceTaintRule", what, from.Snap.Source+cli.Near(from.Snap, "", "rule", what), "List what there is: kubectl dra taints --field-selector rule!=")
+		return cli.Missing(from.Snap, "", "rule", what)
 	}
 	if len(chosen) > 1 && !all {
 		lines := make([]string, 0, len(chosen))
