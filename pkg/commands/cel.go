@@ -257,7 +257,7 @@ func (o *celOptions) noDevice(name string, from *cli.Source) error {
 			where += " (" + chosen.flag + " " + chosen.value + ")"
 		}
 	}
-	return cli.NotFound("device", name, where+cli.Near(from.Snap, "", "device", name), "List what there is: kubectl dra devices")
+	return cli.NotFound("device", name, where+cli.Near(from.Snap, "", "device", name))
 }
 
 // devicesNamed returns the devices of a name, which may lack the pool and the driver.

@@ -275,7 +275,7 @@ func removedDevice(name string) chooser {
 			return forecast.Change{}, err
 		}
 		if device == nil {
-			return forecast.Change{}, cli.NotFound("device", name, from.Snap.Source+cli.Near(from.Snap, "", "device", name), missingHints()["device"])
+			return forecast.Change{}, cli.Missing(from.Snap, "", "device", name)
 		}
 		return forecast.RemoveDevice((*device).ID), nil
 	}
@@ -303,7 +303,7 @@ func (o *impactOptions) run(ctx context.Context, choose chooser) error {
 	bar.Done()
 	var missing *forecast.NotFoundError
 	if errors.As(err, &missing) {
-		return cli.NotFound(missing.Kind, missing.Name, from.Snap.Source+cli.Near(from.Snap, "", missing.Kind, missing.Name), missingHints()[missing.Kind])
+		return cli.Missing(from.Snap, "", missing.Kind, missing.Name)
 	}
 	if err != nil {
 		return err
@@ -319,14 +319,6 @@ func (o *impactOptions) run(ctx context.Context, choose chooser) error {
 		return err
 	}
 	return impactOutcome(found.Counts)
-}
-
-// missingHints says how to list the existing objects of a kind.
-func missingHints() map[string]string {
-	return map[string]string{
-		"node": "List what there is: kubectl dra tree node/", "driver": "List what there is: kubectl dra slices",
-		"device": "List what there is: kubectl dra devices", "pod": "List what there is: kubectl get pods -A",
-	}
 }
 
 // impactOutcome returns the exit code.

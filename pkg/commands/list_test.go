@@ -12,6 +12,8 @@ import (
 	"testing"
 
 	"k8s.io/cli-runtime/pkg/genericiooptions"
+
+	"github.com/kubectl-dra/kubectl-dra/pkg/commands/cli"
 )
 
 // sameNames has two pods, two claims, two pools and two devices of one name.
@@ -113,6 +115,66 @@ func TestFieldSelectorOfFixedValues(t *testing.T) {
 	}
 }
 
+// TestListingHints expects that the command in the advice about a name works as it is: it reads
+// the same files, or the same cluster, and all it lists is there.
+func TestListingHints(t *testing.T) {
+	for line, want := range map[string]string{
+		"devices --node nope":                       "nodes",
+		"nodes nope":                                "nodes",
+		"tree node/nope":                            "nodes",
+		"plan --drain nope":                         "nodes",
+		"fit --add node=nope":                       "nodes",
+		"impact drain nope":                         "nodes",
+		"devices --class nope":                      "classes",
+		"classes nope":                              "classes",
+		"tree class/nope":                           "classes",
+		"cel true --driver nope":                    "slices",
+		"impact remove driver/nope":                 "slices",
+		"pools nope":                                "pools",
+		"tree pool/nope":                            "pools",
+		"impact taint x.io/y:NoExecute --pool nope": "pools",
+		"impact remove device/a/nope":               "devices",
+		"cel true --device nope":                    "devices",
+		"claims nope -n media":                      "claims -n media",
+		"tree claim/nope -n media":                  "claims -n media",
+		"tree pod/nope -n media":                    "tree -n media",
+		"plan --without pod/media/nope":             "tree -A",
+		"taints remove nope --dry-run=client":       "taints --field-selector 'rule!='",
+		"usage nope -A":                             "usage -A",
+	} {
+		args := append(strings.Fields(line), "--snapshot", "../../examples/cluster")
+		streams, _, _, errOut := genericiooptions.NewTestIOStreams()
+		code := Run(t.Context(), args, streams, Build{})
+		_, advice, _ := strings.Cut(errOut.String(), "\nList what there is: kubectl dra ")
+		if code != 3 || !strings.HasPrefix(advice, want+" --snapshot ") || !strings.HasSuffix(advice, " --snapshot ../../examples/cluster\n") {
+			t.Errorf("%s: exit code %d, want 3 and the advice %s:\n%s", line, code, want, errOut)
+			continue
+		}
+		streams, _, out, errOut := genericiooptions.NewTestIOStreams()
+		args = strings.Fields(strings.ReplaceAll(advice, "'", ""))
+		if code := Run(t.Context(), args, streams, Build{}); code != 0 || out.Len() == 0 {
+			t.Errorf("%s: %v has exit code %d: %s", line, args, code, errOut)
+		}
+	}
+}
+
+// TestListingHintsOfClusters expects the flags that choose a cluster in the advice, and no token.
+func TestListingHintsOfClusters(t *testing.T) {
+	streams, _, _, _ := genericiooptions.NewTestIOStreams()
+	root := NewRoot(streams, Build{})
+	cmd, _, _ := root.Find([]string{"pools"})
+	flags := []string{"--context", "prod", "-n", "ml", "-A", "--as-group", "a b", "--as-group=c", "--token=secret", "--insecure-skip-tls-verify", "--sort-by", "name", "x"}
+	if err := cmd.ParseFlags(flags); err != nil {
+		t.Fatal(err)
+	}
+	var out strings.Builder
+	cli.PrintError(&out, cli.WithFlags(cmd, cli.NotFound("pool", "x", "cluster")))
+	want := "error: find pool x: not found in cluster\nList what there is: kubectl dra pools -A --as-group 'a b' --as-group c --context=prod --insecure-skip-tls-verify=true -n ml\n"
+	if out.String() != want {
+		t.Errorf("got %swant %s", out.String(), want)
+	}
+}
+
 // TestNamesThatThereAreNot expects exit code 3 and the nearest name, never an empty list.
 func TestNamesThatThereAreNot(t *testing.T) {
 	for line, want := range map[string]string{
@@ -132,19 +194,17 @@ func TestNamesThatThereAreNot(t *testing.T) {
 		"fit --class gpus":                          "find DeviceClass gpus: not found in file FILE; did you mean gpu?",
 		"plan --drain nod-1":                        "find node nod-1: not found in file FILE; did you mean node-1?",
 		"impact taint x.io/y:NoExecute --pool nope": "find pool nope: not found in file FILE",
-		"taints add --pool nope x.io/y:NoSchedule --dry-run=client": "find pool nope: not found in file FILE",
-		"taints add --device g9 x.io/y:NoSchedule --dry-run=client": "find device g9: not found in file FILE",
-		"taints add node-1/g0 x.io/y:NoSchedule":                    "choose devices with flags: --driver DRIVER --pool POOL --device DEVICE",
-		"taints remove nope --dry-run=client":                       "find DeviceTaintRule nope: not found in file FILE",
-		"why usse -n one":                                           "find ResourceClaim one/usse: not found in file FILE; did you mean uses?",
-		"why node/nod-1":                                            "find Node nod-1: not found in file FILE; did you mean node-1?",
-		"why -n owe":                                                "find namespace owe: not found in file FILE; did you mean one?",
-		"status -n owe":                                             "find namespace owe: not found in file FILE; did you mean one?",
-		"pools -o jsn":                                              `read --output: "jsn" is not a valid value; did you mean json?`,
-		"pools --by stat":                                           `read --by: "stat" is not a valid value; did you mean state?`,
-		"devices --frei":                                            "unknown flag: --frei; did you mean --free?",
-		"impact drian":                                              `unknown command "drian"; did you mean drain?`,
-		"doctor --fail-on eror":                                     `read --fail-on: "eror" is not a valid value; did you mean Error?`,
+		"taints add node-1/g0 x.io/y:NoSchedule":    "choose devices with flags: --driver DRIVER --pool POOL --device DEVICE",
+		"taints remove nope --dry-run=client":       "find DeviceTaintRule nope: not found in file FILE",
+		"why usse -n one":                           "find ResourceClaim one/usse: not found in file FILE; did you mean uses?",
+		"why node/nod-1":                            "find Node nod-1: not found in file FILE; did you mean node-1?",
+		"why -n owe":                                "find namespace owe: not found in file FILE; did you mean one?",
+		"status -n owe":                             "find namespace owe: not found in file FILE; did you mean one?",
+		"pools -o jsn":                              `read --output: "jsn" is not a valid value; did you mean json?`,
+		"pools --by stat":                           `read --by: "stat" is not a valid value; did you mean state?`,
+		"devices --frei":                            "unknown flag: --frei; did you mean --free?",
+		"impact drian":                              `unknown command "drian"; did you mean drain?`,
+		"doctor --fail-on eror":                     `read --fail-on: "eror" is not a valid value; did you mean Error?`,
 	} {
 		stdout, stderr, code := runOn(t, admin, strings.Fields(line)...)
 		stderr = regexp.MustCompile(`file \S+\.yaml`).ReplaceAllString(stderr, "file FILE")

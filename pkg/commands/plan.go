@@ -248,7 +248,7 @@ func (o *planOptions) compare(ctx context.Context, state *cluster.Cluster) (*api
 	after, words, err := o.conditions.Apply(state)
 	var missing *forecast.MissingError
 	if errors.As(err, &missing) {
-		return nil, cli.NotFound(missing.Kind, missing.Name, state.Snapshot.Source+english.Suggestion(missing.Near), missingHints()[missing.Kind])
+		return nil, cli.NotFound(missing.Kind, missing.Name, state.Snapshot.Source+english.Suggestion(missing.Near))
 	}
 	if err != nil {
 		return nil, err

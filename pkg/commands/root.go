@@ -53,7 +53,10 @@ func run(ctx context.Context, root *cobra.Command, args []string, streams generi
 	// The help functions ignore errors.
 	help := &cli.CheckedWriter{To: streams.Out}
 	root.SetOut(help)
-	err := runUntil(ctx, graceOf(root, args), func() error { return root.ExecuteContext(ctx) })
+	err := runUntil(ctx, graceOf(root, args), func() error {
+		cmd, err := root.ExecuteContextC(ctx)
+		return cli.WithFlags(cmd, err)
+	})
 	if err == nil && help.Err != nil {
 		err = fmt.Errorf("print: %w", help.Err)
 	}

@@ -55,7 +55,7 @@ func AddNodes(snap *snapshot.Snapshot, added []AddedNodes) (*snapshot.Snapshot, 
 	after := snap
 	for _, a := range added {
 		if snap.Node(a.Like) == nil {
-			return nil, NotFound(nameNode, a.Like, snap.Source+Near(snap, "", nameNode, a.Like), "List what there is: kubectl dra tree node/")
+			return nil, Missing(snap, "", nameNode, a.Like)
 		}
 		after = whatif.AddNodes(after, a.Like, a.Count)
 	}

@@ -33,6 +33,9 @@ const (
 type UsageError struct {
 	err error
 	out string
+	// list is the command that lists what could have been named, without "kubectl dra"; empty
+	// for none.
+	list string
 }
 
 // Usagef returns a [UsageError] with advice, which may be empty.
@@ -141,6 +144,8 @@ func suggestion(err error) string {
 		server  *collect.ServerError
 	)
 	switch {
+	case errors.As(err, &usage) && usage.list != "":
+		return "List what there is: kubectl dra " + usage.list
 	case errors.As(err, &usage):
 		return usage.out
 	case errors.As(err, &gapErr):

@@ -4,26 +4,97 @@
 package cli
 
 import (
+	"cmp"
 	"context"
+	"errors"
+	"fmt"
 	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
+	"github.com/kubectl-dra/kubectl-dra/pkg/shell"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
-// Kinds of names that users write in arguments and flags.
+// Words for what users name in arguments and flags.
 const (
 	nameNode      = "node"
-	nameClass     = "DeviceClass"
+	nameClass     = "class"
 	nameDriver    = "driver"
 	namePool      = "pool"
 	nameDevice    = "device"
+	nameRule      = "rule"
 	nameNamespace = "namespace"
 )
 
-// NotFound returns the error for a name that was not found; out is the advice.
-func NotFound(kind, name, where, out string) error {
-	return Usagef(out, "find %s %s: not found in %s", kind, name, where)
+// nameKind describes the objects that a word stands for.
+type nameKind struct {
+	// resource is what has to be read to know their names, verb lists them, and kind is their kind
+	// in messages if it is not the word itself.
+	resource, verb, kind string
+}
+
+// kindOf returns the description of the objects that a word stands for, empty if it is unknown.
+func kindOf(word string) nameKind {
+	return map[string]nameKind{
+		nameNode:    {snapshot.ResourceNodes, "nodes", ""},
+		nameClass:   {snapshot.ResourceClasses, "classes", "DeviceClass"},
+		nameDriver:  {snapshot.ResourceSlices, "slices", ""},
+		namePool:    {snapshot.ResourceSlices, "pools", ""},
+		nameDevice:  {snapshot.ResourceSlices, "devices", ""},
+		nameRule:    {snapshot.ResourceTaintRules, "taints --field-selector 'rule!='", "DeviceTaintRule"},
+		"attribute": {snapshot.ResourceSlices, "attributes", ""},
+		"claim":     {snapshot.ResourceClaims, "claims", ""},
+		"pod":       {snapshot.ResourcePods, "tree", ""},
+		"slice":     {snapshot.ResourceSlices, "slices", ""},
+		"taint":     {snapshot.ResourceSlices, "taints", ""},
+		"usage":     {snapshot.ResourceClaims, "usage", ""},
+	}[word]
+}
+
+// NotFound returns the error for a name that was not found. The advice is the command that lists
+// the names that exist.
+func NotFound(word, name, where string) error {
+	of := kindOf(word)
+	if word == "pod" && strings.Contains(name, "/") {
+		of.verb += " -A"
+	}
+	return &UsageError{err: fmt.Errorf("find %s %s: not found in %s", cmp.Or(of.kind, word), name, where), list: of.verb}
+}
+
+// Missing returns the error for a name that a snapshot does not have, in a namespace or, if that
+// is empty, in all; it suggests the nearest name.
+func Missing(snap *snapshot.Snapshot, namespace, word, name string) error {
+	return NotFound(word, name, snap.Source+Near(snap, namespace, word, name))
+}
+
+// WithFlags returns an error whose advice reads what cmd read: the command in it has the flags of
+// cmd that choose the cluster or the files, and the namespace. A token is left out.
+func WithFlags(cmd *cobra.Command, err error) error {
+	var usage *UsageError
+	if !errors.As(err, &usage) || usage.list == "" {
+		return err
+	}
+	own := cmd.Root().PersistentFlags()
+	cmd.Flags().Visit(func(flag *pflag.Flag) {
+		switch list, several := flag.Value.(pflag.SliceValue); {
+		case flag.Name == "all-namespaces":
+			usage.list += " -A"
+		case flag.Name == "namespace":
+			usage.list += " -n " + shell.Quote(flag.Value.String())
+		case flag.Name == "token", flag.Name != "snapshot" && own.Lookup(flag.Name) == nil:
+		case several:
+			for _, value := range list.GetSlice() {
+				usage.list += " --" + flag.Name + " " + shell.Quote(value)
+			}
+		default:
+			usage.list += " --" + flag.Name + "=" + shell.Quote(flag.Value.String())
+		}
+	})
+	return err
 }
 
 // NotAllowed returns the error for a value of a flag that is none of a few.
@@ -39,18 +110,11 @@ func Near(snap *snapshot.Snapshot, namespace, kind, name string) string {
 
 // Absent returns the error for a name that a snapshot does not have, with the nearest; nil if it
 // exists, or if that is not known. An empty name is none.
-func Absent(snap *snapshot.Snapshot, kind, name string) error {
-	of := map[string]struct{ resource, verb string }{
-		nameNode:   {snapshot.ResourceNodes, "tree node/"},
-		nameClass:  {snapshot.ResourceClasses, "classes"},
-		nameDriver: {snapshot.ResourceSlices, "slices"},
-		namePool:   {snapshot.ResourceSlices, "pools"},
-		nameDevice: {snapshot.ResourceSlices, "devices"},
-	}[kind]
-	if name == "" || snap.Gap(of.resource) != nil || slices.Contains(namesIn(snap, "", fullResource(kind)), name) {
+func Absent(snap *snapshot.Snapshot, word, name string) error {
+	if name == "" || snap.Gap(kindOf(word).resource) != nil || slices.Contains(namesIn(snap, "", word), name) {
 		return nil
 	}
-	return NotFound(kind, name, snap.Source+Near(snap, "", kind, name), "List what there is: kubectl dra "+of.verb)
+	return Missing(snap, "", word, name)
 }
 
 // AbsentDevices returns the errors for the given driver, pool and device that no ResourceSlice and
@@ -91,5 +155,5 @@ func (s *Source) AbsentNamespace(ctx context.Context, name string) error {
 		return nil
 	}
 	slices.Sort(names)
-	return NotFound(nameNamespace, name, s.Snap.Source+near, "Namespaces are "+english.Sample(slices.Compact(names), maxNames)+".")
+	return Usagef("Namespaces are "+english.Sample(slices.Compact(names), maxNames)+".", "find namespace %s: not found in %s%s", name, s.Snap.Source, near)
 }

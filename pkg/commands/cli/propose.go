@@ -76,7 +76,7 @@ func aliasOf(resource string) string {
 		return snapshot.ResourceClasses
 	case "slice":
 		return snapshot.ResourceSlices
-	case "rule":
+	case nameRule:
 		return snapshot.ResourceTaintRules
 	default:
 		return resource
@@ -114,11 +114,11 @@ func namesIn(snap *snapshot.Snapshot, namespace, resource string) []string {
 				list = append(list, *slice.Spec.NodeName)
 			}
 		}
-	case "class", strings.ToLower(nameClass):
+	case nameClass:
 		return namesOf(snap.Classes)
 	case "slice":
 		return namesOf(snap.Slices)
-	case "rule":
+	case nameRule:
 		return namesOf(snap.TaintRules)
 	case "attribute":
 		found := map[string]bool{}

@@ -42,7 +42,6 @@ type request struct {
 	watchEvents   bool
 
 	// verb is the command that lists the items.
-	verb      string
 	patterns  []string
 	reader    *cli.Reader
 	byLabels  labels.Selector
@@ -120,7 +119,7 @@ func (o *lister[T]) complete(cmd *cobra.Command) {
 
 // parse reads the flags and the arguments.
 func (o *lister[T]) parse(cmd *cobra.Command, args []string) error {
-	o.verb, o.patterns, o.output, o.noHeaders = cmd.Name(), args, *o.printing.OutputFormat, *o.printing.NoHeaders
+	o.patterns, o.output, o.noHeaders = args, *o.printing.OutputFormat, *o.printing.NoHeaders
 	for _, pattern := range args {
 		if _, err := path.Match(pattern, ""); err != nil {
 			return cli.Usagef("A pattern has * and ? and [a-z], like a file name in a shell.", "read %q: %w", pattern, err)

@@ -169,13 +169,13 @@ func (o *lister[T]) missing(all []T, from *listed) error {
 	if o.namespace != nil && !o.allNamespaces && from.Namespace != "" {
 		where = "namespace " + from.Namespace + " of " + where
 	}
-	out := "List what there is: kubectl dra " + o.verb
+	kind, missing := strings.ToLower(o.name), strings.Join(lacking, ", ")
 	if len(elsewhere) > 0 {
 		slices.Sort(elsewhere)
-		out = "There is one in namespace " + strings.Join(slices.Compact(elsewhere), ", ") + ": choose it with -n."
+		return cli.Usagef("There is one in namespace "+strings.Join(slices.Compact(elsewhere), ", ")+": choose it with -n.", "find %s %s: not found in %s", kind, missing, where)
 	}
-	if len(lacking) == 1 && len(elsewhere) == 0 {
+	if len(lacking) == 1 {
 		where += english.DidYouMean(lacking[0], names)
 	}
-	return cli.NotFound(strings.ToLower(o.name), strings.Join(lacking, ", "), where, out)
+	return cli.NotFound(kind, missing, where)
 }

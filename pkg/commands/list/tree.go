@@ -324,11 +324,11 @@ func (o *treeOptions) printNames(branches []api.Branch, printed map[string]bool)
 // tree finds the root of a tree.
 func (l *listed) tree(ctx context.Context, start treeStart) (api.Branch, error) {
 	snap := l.Snap
-	missing := func(resource, hint string) error {
+	missing := func(resource string) error {
 		if gaps := cli.GapsIn(snap, []string{resource}, l.Namespace, l.Namespace == ""); len(gaps) > 0 {
 			return &cli.GapError{Doing: fmt.Sprintf("find %s %s", start.kind, start.name), Gaps: gaps, Live: l.Clients != nil}
 		}
-		return cli.NotFound(start.kind, start.name, snap.Source+cli.Near(snap, l.Namespace, start.kind, start.name), hint)
+		return cli.Missing(snap, l.Namespace, start.kind, start.name)
 	}
 	switch start.kind {
 	case "pod":
@@ -337,7 +337,7 @@ func (l *listed) tree(ctx context.Context, start treeStart) (api.Branch, error) 
 		case err != nil:
 			return api.Branch{}, err
 		case pod == nil:
-			return api.Branch{}, missing(snapshot.ResourcePods, "List the pods that use devices: kubectl dra tree")
+			return api.Branch{}, missing(snapshot.ResourcePods)
 		}
 		return l.inventory.Trees().Pod(pod), nil
 	case "claim":
@@ -346,19 +346,19 @@ func (l *listed) tree(ctx context.Context, start treeStart) (api.Branch, error) 
 		case err != nil:
 			return api.Branch{}, err
 		case claim == nil:
-			return api.Branch{}, missing(snapshot.ResourceClaims, "List what there is: kubectl dra claims")
+			return api.Branch{}, missing(snapshot.ResourceClaims)
 		}
 		return l.inventory.Trees().Claim(claim), nil
 	case "class":
 		if class := snap.Class(start.name); class != nil {
 			return l.inventory.Trees().Class(ctx, class)
 		}
-		return api.Branch{}, missing(snapshot.ResourceClasses, "List what there is: kubectl dra classes")
+		return api.Branch{}, missing(snapshot.ResourceClasses)
 	case "node":
 		if slices.Contains(l.inventory.NodeNames(), start.name) {
 			return l.inventory.Trees().Node(ctx, start.name)
 		}
-		return api.Branch{}, missing(snapshot.ResourceNodes, "List what there is: kubectl get nodes")
+		return api.Branch{}, missing(snapshot.ResourceNodes)
 	case "pool":
 		var pools []*cluster.Pool
 		for _, pool := range l.cluster.Pools.All() {
@@ -371,7 +371,7 @@ func (l *listed) tree(ctx context.Context, start treeStart) (api.Branch, error) 
 		case err != nil:
 			return api.Branch{}, err
 		case pool == nil:
-			return api.Branch{}, missing(snapshot.ResourceSlices, "List what there is: kubectl dra pools")
+			return api.Branch{}, missing(snapshot.ResourceSlices)
 		}
 		return l.inventory.Trees().Pool(*pool, nil), nil
 	default:
@@ -388,7 +388,7 @@ func (l *listed) tree(ctx context.Context, start treeStart) (api.Branch, error) 
 		case err != nil:
 			return api.Branch{}, err
 		case device == nil:
-			return api.Branch{}, missing(snapshot.ResourceSlices, "List what there is: kubectl dra devices")
+			return api.Branch{}, missing(snapshot.ResourceSlices)
 		}
 		return l.inventory.Trees().Device(device), nil
 	}

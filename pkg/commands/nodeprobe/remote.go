@@ -190,7 +190,7 @@ func (r *remoteRun) run(ctx context.Context) (err error) {
 	target, err := clients.Nodes().Get(ctx, r.node, metav1.GetOptions{})
 	switch {
 	case apierrors.IsNotFound(err):
-		return cli.Usagef("List them: kubectl get nodes", "find node %s: there is none of that name at %s", r.node, clients.Address())
+		return cli.NotFound("node", r.node, clients.Address())
 	case err != nil:
 		return fmt.Errorf("read node %s: %w", r.node, err)
 	}
