@@ -92,7 +92,7 @@ func fitShapes() []fitShape {
 		{name: "device-quota", devices: []string{fitThree}, claim: fitOne, objects: fitQuota("device-quota.deviceclass.resource.k8s.io/devices", 2), least: 2, most: 2},
 		{name: "anti-affinity", devices: []string{fitThree, fitThree}, claim: fitOne, further: "apart", least: 2, most: 2},
 		{name: "reachable", devices: []string{"", ""}, shared: fitThree, claim: fitOne, least: 3, most: 3},
-		{name: "shared-claim", devices: []string{fitThree, fitThree}, claim: "", further: "cpu: 3", least: 2, most: 4},
+		{name: "shared-claim", devices: []string{fitThree, fitThree}, claim: "", further: "cpu: 3", least: 2, most: 2},
 		{name: "spread", devices: []string{fitThree, fitSingle}, claim: fitOne, further: "spread", least: 3, most: 4},
 	}
 }

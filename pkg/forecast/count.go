@@ -12,6 +12,7 @@ import (
 	resourceapi "k8s.io/api/resource/v1"
 	"k8s.io/utils/ptr"
 
+	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/funnel"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain"
@@ -34,6 +35,8 @@ type counted struct {
 	// coupled says why copies on one node matter to those on others, bounds why the count
 	// depends on which nodes the scheduler takes: it may not, all the same.
 	coupled, bounds []string
+	// suited are the nodes that may take copies.
+	suited []*corev1.Node
 	// nodes has what each node takes, by its name.
 	nodes map[string]*onNode
 	// next is why the nodes that come closest take no more.
@@ -56,14 +59,18 @@ func countIn(ctx context.Context, asker *explain.Asker, s *cluster.Cluster, pod 
 		return nil, err
 	}
 	c := &counted{asker: asker, asked: asked, most: most, nodes: map[string]*onNode{}, next: stopOf(asked.Answer)}
-	takes := map[string]bool{}
+	takes, never := map[string]bool{}, map[string]bool{}
 	for _, group := range asked.Answer.Nodes {
 		for _, name := range group.Names {
-			takes[name] = group.Verdict == api.Fits
+			takes[name], never[name] = group.Verdict == api.Fits, group.Verdict != api.Fits && group.Verdict != api.Undetermined
 			c.nodes[name] = &onNode{code: group.Code, message: group.Message}
 		}
 	}
 	nodes := c.suitable(takes)
+	c.suited = asked.Question.Reach.Candidates
+	if !reopens(asked.Question) {
+		c.suited = slices.DeleteFunc(slices.Clone(c.suited), func(node *corev1.Node) bool { return never[node.Name] })
+	}
 	switch {
 	case asked.Answer.Verdict == api.Undetermined:
 		return c, nil
@@ -72,7 +79,7 @@ func countIn(ctx context.Context, asker *explain.Asker, s *cluster.Cluster, pod 
 		return c, nil
 	}
 	if c.coupled = Coupled(asked.Question); len(c.coupled) > 0 {
-		return c, c.inSequence(ctx, s, slices.Concat(nodes...), reasons)
+		return c, c.inSequence(ctx, s, nodes, reasons)
 	}
 	return c, c.filled(ctx, s, nodes, reasons)
 }
@@ -154,28 +161,44 @@ func (c *counted) filled(ctx context.Context, s *cluster.Cluster, groups [][]*co
 	return c.reasons(ctx, f.State, groups, f.Copies)
 }
 
-// inSequence counts where nodes depend on each other: the least of several orders.
-func (c *counted) inSequence(ctx context.Context, s *cluster.Cluster, nodes []*corev1.Node, reasons bool) error {
+// inSequence counts where nodes depend on each other: the least of several orders. Where the first
+// copy decides which devices all use, each kind of nodes comes first in one, with its least room.
+func (c *counted) inSequence(ctx context.Context, s *cluster.Cluster, groups [][]*corev1.Node, reasons bool) error {
+	nodes := slices.Concat(groups...)
 	reversed := slices.Clone(nodes)
 	slices.Reverse(reversed)
+	orders := [][]*corev1.Node{nodes, reversed}
+	if shared(c.asked.Question) {
+		orders = nil
+		for _, group := range groups {
+			first := group[len(group)-1]
+			others := slices.DeleteFunc(slices.Clone(nodes), func(node *corev1.Node) bool { return node == first })
+			orders = append(orders, slices.Insert(others, 0, first))
+		}
+	}
 	var least *filled
-	for _, order := range [][]*corev1.Node{nodes, reversed} {
-		f, err := sequence(ctx, c.asked.Question, s, order, min(c.most.inSequence, c.reservable()))
+	most := min(c.most.inSequence, c.reservable())
+	for _, order := range orders {
+		f, err := sequence(ctx, c.asked.Question, s, order, most)
 		if err != nil {
 			return err
 		}
 		if least == nil || f.Total() < least.Total() {
-			least, nodes = f, order
+			least, nodes, most = f, order, f.Total()
 		}
 	}
-	groups := make([][]*corev1.Node, 0, len(nodes))
+	groups = make([][]*corev1.Node, 0, len(nodes))
 	for i, node := range nodes {
 		c.nodes[node.Name] = &onNode{copies: least.Copies[i]}
 		groups = append(groups, []*corev1.Node{node})
 	}
 	c.count.AtLeast = least.Total()
 	c.atMost()
-	if certain, known := Certain(c.asked.Question); !known || certain != c.count.AtLeast {
+	certain, known := Certain(c.asked.Question)
+	if tied(c.asked.Question) {
+		certain, known = ptr.Deref(c.count.AtMost, unlimited), true
+	}
+	if !known || certain != c.count.AtLeast {
 		c.bounds = c.coupled
 	}
 	if !reasons {
@@ -186,10 +209,16 @@ func (c *counted) inSequence(ctx context.Context, s *cluster.Cluster, nodes []*c
 
 // atMost proves that there are no more copies than some number, if counting can.
 func (c *counted) atMost() {
-	most := min(mostCopiesOf(c.asked.Question), c.reservable())
+	most := min(mostCopiesOf(c.asked.Question, c.suited), c.reservable())
 	if most < unlimited {
 		c.count.AtMost = ptr.To(max(most, c.count.AtLeast))
 	}
+}
+
+// reopens reports whether copies can make nodes suitable that take none now: pods elsewhere do,
+// and so does a claim that all copies use if it asks for all devices, once it has others.
+func reopens(q *funnel.Question) bool {
+	return depends(q.Pod) || shared(q) && !tied(q)
 }
 
 // reservable returns for how many pods the claims can be reserved that all copies use.

@@ -33,10 +33,10 @@ func coupledBesides(q *funnel.Question) []string {
 	for i := range q.PodClaims {
 		pc := &q.PodClaims[i]
 		switch {
-		case pc.Claim == nil || pc.ExtendedResources:
+		case !usedByAll(pc):
 		case pc.Group != "":
 			add("the pods of PodGroup %s share claim %s", pc.Group, pc.Entry)
-		case pc.Template == "":
+		default:
 			add("all copies use claim %s", pc.Claim.Name)
 		}
 	}
@@ -60,6 +60,16 @@ func coupledBesides(q *funnel.Question) []string {
 		add("volume %s: a PersistentVolumeClaim can tie copies to nodes", use.Volume)
 	}
 	return reasons
+}
+
+// usedByAll reports whether all copies use one and the same claim.
+func usedByAll(pc *cluster.PodClaim) bool {
+	return pc.Claim != nil && !pc.ExtendedResources && (pc.Group != "" || pc.Template == "")
+}
+
+// shared reports whether the first copy gets devices for all copies.
+func shared(q *funnel.Question) bool {
+	return slices.ContainsFunc(q.Claims, func(c funnel.Claim) bool { return usedByAll(&q.PodClaims[c.Index]) })
 }
 
 // ownHostnames reports whether the label that stands for a node is another one on each.

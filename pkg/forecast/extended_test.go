@@ -4,6 +4,7 @@
 package forecast_test
 
 import (
+	"fmt"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
@@ -42,6 +43,41 @@ func TestExtendedResourcesOfSharedPools(t *testing.T) {
 			}
 			if f.Now.AtLeast != test.want || f.Now.AtMost == nil || *f.Now.AtMost != test.want || len(f.Bounds) > 0 != test.ranges {
 				t.Errorf("at least %d, at most %d, range %v; want %d", f.Now.AtLeast, ptr.Deref(f.Now.AtMost, -1), f.Bounds, test.want)
+			}
+		})
+	}
+}
+
+// TestCopiesOfOneClaim counts copies that use one claim: they are all on the node of its device, so
+// that none of the other nodes adds to the most, and the node with the least room is the least.
+func TestCopiesOfOneClaim(t *testing.T) {
+	cpu := func(node, cores string) func(*snapshot.Snapshot) {
+		return tc.ChangeNode(node, func(n *corev1.Node) { n.Status.Allocatable["cpu"] = tc.ResourceList("x=" + cores)["x"] })
+	}
+	for name, test := range map[string]struct {
+		parts       []any
+		least, most int
+		limit       string
+		ranges      bool
+	}{
+		"the least in the middle": {[]any{cpu("n1", "3"), cpu("n2", "2"), cpu("n3", "4")}, 2, 4, "cpu for 4", true},
+		"the same room":           {[]any{cpu("n1", "3"), cpu("n2", "3"), cpu("n3", "3")}, 3, 3, "cpu for 3", false},
+		"a device of all nodes": {[]any{
+			cpu("n1", "3"), cpu("n2", "2"), cpu("n3", "4"), cpu("n4", "5"), tc.Slice("z", tc.Driver, "z", tc.Devices(1)...).OnAllNodes(),
+		}, 2, 14, "cpu for 14", true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			parts := append([]any{
+				tc.Nodes("n1", "n2", "n3", "n4"), tc.Pool("n1", tc.Devices(1)...), tc.Pool("n2", tc.Devices(1)...), tc.Pool("n3", tc.Devices(1)...), tc.Claim("shared", tc.GPUs("gpu", 1)),
+			}, test.parts...)
+			shape := &forecast.Shape{Several: "pods", One: "pod", Pod: tc.Pod("p", tc.Using("shared"), tc.Requesting("cpu=1"))}
+			f, err := forecast.CountShape(t.Context(), cluster.New(tc.Cluster(parts...)), shape, 1)
+			if err != nil {
+				t.Fatal(err)
+			}
+			limit := fmt.Sprintf("%s for %d", f.Limits[0].Resource, f.Limits[0].Copies)
+			if f.Now.AtLeast != test.least || ptr.Deref(f.Now.AtMost, -1) != test.most || limit != test.limit || len(f.Bounds) > 0 != test.ranges {
+				t.Errorf("%d to %d, %s, range %v; want %+v", f.Now.AtLeast, ptr.Deref(f.Now.AtMost, -1), limit, f.Bounds, test)
 			}
 		})
 	}

@@ -154,21 +154,29 @@ func groupsOf(now, later *counted) []api.CopyNodes {
 	return nodes
 }
 
-// limits returns the limits besides devices: the room on the nodes that take copies, and
+// limits returns the limits besides devices: the room on the nodes that may take copies, and
 // quotas.
 func limits(now, later *counted, withPod bool) []api.CopyLimit {
-	q := now.asked.Question
+	q, one := now.asked.Question, tied(now.asked.Question)
+	may := map[string]bool{}
+	for _, node := range slices.Concat(now.suited, later.suited) {
+		may[node.Name] = true
+	}
 	rooms, order := map[corev1.ResourceName]int{}, []corev1.ResourceName{}
 	if withPod {
 		for _, node := range q.Reach.Candidates {
-			if then := later.nodes[node.Name]; now.nodes[node.Name].copies == 0 && (then == nil || then.copies == 0) {
+			if !may[node.Name] {
 				continue
 			}
 			for _, room := range q.Cluster.Nodes.RoomFor(q.Pod, node) {
 				if _, known := rooms[room.Resource]; !known {
 					order = append(order, room.Resource)
 				}
-				rooms[room.Resource] += int(min(room.Pods, unlimited))
+				if here := int(min(room.Pods, unlimited)); one {
+					rooms[room.Resource] = max(rooms[room.Resource], here)
+				} else {
+					rooms[room.Resource] += here
+				}
 			}
 		}
 	}

@@ -18,14 +18,18 @@ import (
 // unlimited is more copies than anything could be counted for.
 const unlimited = math.MaxInt32
 
-// mostCopiesOf bounds how many copies fit, wherever they are placed: each copy takes devices
-// that no other copy can have, and room on its node. The bound is [unlimited] where nothing
-// can be counted.
-func mostCopiesOf(q *funnel.Question) int {
-	needs := needsOf(q)
+// mostCopiesOf bounds how many copies fit on some nodes, wherever they are placed: each copy
+// takes devices that no other copy can have, and room on its node. The bound is [unlimited]
+// where nothing can be counted.
+func mostCopiesOf(q *funnel.Question, nodes []*corev1.Node) int {
+	needs, one := needsOf(q), tied(q)
 	total := 0
-	for _, node := range q.Reach.Candidates {
-		total = min(total+mostOn(q, needs, node), unlimited)
+	for _, node := range nodes {
+		if here := mostOn(q, needs, node); one {
+			total = max(total, here)
+		} else {
+			total = min(total+here, unlimited)
+		}
 	}
 	// Devices that several nodes can use are counted once.
 	all, sum := map[*resourceapi.Device]bool{}, 0
@@ -45,6 +49,21 @@ func mostCopiesOf(q *funnel.Question) int {
 		total = min(total, len(all)/sum+besides(q, needs))
 	}
 	return total
+}
+
+// tied reports whether all copies have to be on one node, whichever it is: they use a claim
+// whose devices are each of one node.
+func tied(q *funnel.Question) bool {
+	return slices.ContainsFunc(q.Claims, func(c funnel.Claim) bool {
+		return usedByAll(&q.PodClaims[c.Index]) && slices.ContainsFunc(c.Funnels, func(alternatives []*funnel.Funnel) bool {
+			return !slices.ContainsFunc(alternatives, func(f *funnel.Funnel) bool {
+				return slices.ContainsFunc(f.Devices, func(d cluster.Device) bool {
+					node, _, _ := d.NodeSelection()
+					return node == nil && f.Reason(&d) == nil
+				})
+			})
+		})
+	})
 }
 
 // besides returns a number of copies of which no more fit on nodes that have from a device

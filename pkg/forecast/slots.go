@@ -88,7 +88,7 @@ func slotsIn(ctx context.Context, asker *explain.Asker, s *cluster.Cluster, pod 
 	for name, on := range c.nodes {
 		nodes[name] = on.copies
 	}
-	return &slotCount{count: c.count, bounds: c.coupled, nodes: nodes, stop: c.next, bound: mostCopiesOf(c.asked.Question)}, c.asked, nil
+	return &slotCount{count: c.count, bounds: c.coupled, nodes: nodes, stop: c.next, bound: mostCopiesOf(c.asked.Question, c.asked.Question.Reach.Candidates)}, c.asked, nil
 }
 
 // newSlots prepares to count shapes: the cluster has a template for each of them, for one
