@@ -23,6 +23,7 @@ func AddWaiting(s *snapshot.Snapshot, pods int) {
 		shape := i % 20
 		c := claim(i, 0, 1)
 		c.Name, c.UID = fmt.Sprintf("wants-%06d", i), uid(20, i)
+		c.OwnerReferences, c.Annotations = nil, nil
 		c.Spec.Devices, c.Status = waitingShape(shape), resourceapi.ResourceClaimStatus{}
 		p := pod(i, 1, 1)
 		p.Name, p.UID = fmt.Sprintf("waits-%06d", i), uid(21, i)

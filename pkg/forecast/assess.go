@@ -199,6 +199,7 @@ func (a *assessment) compareWaiting(nodeBefore map[types.NamespacedName]string) 
 		if node != "" && d.Reservation == nil && a.placed[key(d.Pod)] == nil {
 			out := api.ImpactPod{Namespace: d.Pod.Namespace, Name: d.Pod.Name, Owner: whatif.Owner(d.Pod), Effect: api.EffectFitLost}
 			judge(&out, d)
+			a.explainDeleted(&out, d.Pod)
 			a.out.Pods = append(a.out.Pods, out)
 		}
 	}

@@ -146,6 +146,23 @@ func TestSharedClaim(t *testing.T) {
 	}
 }
 
+// TestClaimOfLeavingPod covers claims that garbage collection deletes with the evicted pod that owns
+// them: a pod that names one has lost it, and a replacement gets another one from its template.
+func TestClaimOfLeavingPod(t *testing.T) {
+	parts := append(running("a", "n1", "gpu-0"), template(), tc.Nodes("n1", "n2"), tc.Pool("n1", tc.Devices(1)...), tc.Pool("n2", tc.Devices(2)...),
+		tc.Claim("wants", tc.GPUs("gpu", 1)).OwnedBy("Pod", "a"), tc.Pod("waits", tc.Using("wants")),
+		tc.Claim("lent", tc.GPUs("gpu", 1)).OwnedBy("Pod", "a"), owned(tc.Pod("b", tc.Using("lent"), tc.RunningOn("n1")), "ReplicaSet"))
+	got, out := assessed(t, tc.Cluster(parts...), forecast.Drain("n1"))
+	if want := "a Evicted Placed n2 gpu-0; b Evicted NoPlace; waits FitLost NoPlace"; got != want {
+		t.Fatalf("got  %s\nwant %s", got, want)
+	}
+	for i, name := range map[int]string{1: "lent", 2: "wants"} {
+		if want := "ResourceClaim " + tc.Namespace + "/" + name + " is deleted with pod a, which owns it."; out.Pods[i].Reason != want {
+			t.Errorf("got  %s\nwant %s", out.Pods[i].Reason, want)
+		}
+	}
+}
+
 // TestWaiting covers pods that wait for the devices of a node, or for those that are freed.
 func TestWaiting(t *testing.T) {
 	parts := []any{tc.Nodes("n1"), tc.Pool("n1", tc.Devices(1)...), tc.Claim("wants", tc.GPUs("gpu", 1)), tc.Pod("waits", tc.Using("wants"))}

@@ -13,6 +13,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/funnel"
@@ -86,6 +87,7 @@ func (a *assessment) settle(ctx context.Context, leaving []fate) error {
 		} else if err := a.placePlain(ctx, others, pod, &out); err != nil {
 			return err
 		}
+		a.explainDeleted(&out, pod)
 		a.out.Pods = append(a.out.Pods, out)
 		if !bare(leaving[i]) {
 			a.state = others.state
@@ -119,6 +121,23 @@ func judge(out *api.ImpactPod, d *explain.Decision) {
 	default:
 		out.Outcome = api.OutcomeNoPlace
 		out.Code, out.Reason = d.Why()
+	}
+}
+
+// explainDeleted says of a pod without a place that a claim which it names is deleted together with
+// its owner, a pod that leaves. Garbage collection deletes it, and nothing creates it again; claims
+// from a template are another matter, as the replacement gets new ones.
+func (a *assessment) explainDeleted(out *api.ImpactPod, pod *corev1.Pod) {
+	for i := range pod.Spec.ResourceClaims {
+		name := ptr.Deref(pod.Spec.ResourceClaims[i].ResourceClaimName, "")
+		claim := a.before.Snapshot.Claim(pod.Namespace, name)
+		if out.Placement != nil || claim == nil || a.state.Snapshot.Claim(pod.Namespace, name) != nil {
+			continue
+		}
+		if owner := metav1.GetControllerOfNoCopy(claim); owner != nil {
+			out.Reason = fmt.Sprintf("ResourceClaim %s/%s is deleted with pod %s, which owns it.", pod.Namespace, name, owner.Name)
+			return
+		}
 	}
 }
 
