@@ -13,27 +13,31 @@ func clusterChecks() []Check {
 	return []Check{
 		{
 			Code: "DRA2501", Title: "devices that cannot be allocated", Severity: api.SeverityWarning,
-			About:  "Applied to the cluster that was read, the pods would wait: their devices are not available, or cannot be had together. It may fit later. Made only with --cluster or --snapshot.",
-			Advice: "Ask 'kubectl dra why -f FILE' for all reasons and for remedies.",
-			find:   against(api.DoesNotFit),
+			About:        "Applied to the cluster that was read, the pods would wait: their devices are not available, or cannot be had together. It may fit later. Made only with --cluster or --snapshot.",
+			Advice:       "Ask 'kubectl dra why -f FILE' for all reasons and for remedies.",
+			needsCluster: true,
+			find:         against(api.DoesNotFit),
 		},
 		{
 			Code: "DRA2502", Title: "scheduling that fails", Severity: api.SeverityError,
-			About:  "Applied to the cluster that was read, scheduling would fail on every node: a class is missing, a feature is off, or a selector fails on a device. Made only with --cluster or --snapshot.",
-			Advice: "Ask 'kubectl dra why -f FILE' for the reason.",
-			find:   against(api.Error),
+			About:        "Applied to the cluster that was read, scheduling would fail on every node: a class is missing, a feature is off, or a selector fails on a device. Made only with --cluster or --snapshot.",
+			Advice:       "Ask 'kubectl dra why -f FILE' for the reason.",
+			needsCluster: true,
+			find:         against(api.Error),
 		},
 		{
 			Code: "DRA2503", Title: "pods that something else refuses", Severity: api.SeverityWarning,
-			About:  "Devices would be available in the cluster that was read, and something else refuses the pods: a quota, a LimitRange, a gang, a volume. Made only with --cluster or --snapshot.",
-			Advice: "Ask 'kubectl dra why -f FILE' for the numbers.",
-			find:   against(api.Blocked),
+			About:        "Devices would be available in the cluster that was read, and something else refuses the pods: a quota, a LimitRange, a gang, a volume. Made only with --cluster or --snapshot.",
+			Advice:       "Ask 'kubectl dra why -f FILE' for the numbers.",
+			needsCluster: true,
+			find:         against(api.Blocked),
 		},
 		{
 			Code: "DRA2504", Title: "answer that is not known", Severity: api.SeverityUnknown,
-			About:  "What the cluster that was read shows is not enough to say whether the pods fit. Made only with --cluster or --snapshot.",
-			Advice: "Ask 'kubectl dra why -f FILE' what could not be read.",
-			find:   against(api.Undetermined),
+			About:        "What the cluster that was read shows is not enough to say whether the pods fit. Made only with --cluster or --snapshot.",
+			Advice:       "Ask 'kubectl dra why -f FILE' what could not be read.",
+			needsCluster: true,
+			find:         against(api.Undetermined),
 		},
 	}
 }
@@ -41,9 +45,6 @@ func clusterChecks() []Check {
 // against finds the targets with one verdict.
 func against(verdict api.Verdict) func(*input) []finding {
 	return func(in *input) []finding {
-		if in.explain == nil {
-			return nil
-		}
 		answers, err := in.explain(in.ctx)
 		if err != nil {
 			in.err = err

@@ -20,6 +20,9 @@ type Check struct {
 	// About says what it means, Advice what can be done, both for the documents.
 	About, Advice string
 
+	// needsCluster is true if it cannot be made without a cluster.
+	needsCluster bool
+
 	find func(*input) []finding
 }
 

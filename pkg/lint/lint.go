@@ -59,6 +59,12 @@ func Lint(ctx context.Context, texts []load.Text, opts Options) (*api.LintReport
 		if err := ctx.Err(); err != nil {
 			return nil, fmt.Errorf("make check %s: %w", check.Code, err)
 		}
+		if check.needsCluster && in.explain == nil {
+			if opts.Makes(check.Code) {
+				out.NotChecked = append(out.NotChecked, check.Code)
+			}
+			continue
+		}
 		// Those that are not chosen may know what others need not say.
 		found := check.find(in)
 		if in.err != nil {

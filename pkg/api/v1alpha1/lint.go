@@ -23,6 +23,8 @@ type LintReport struct {
 	Source string `json:"source,omitempty"`
 	// Checks lists the codes of the checks that were made, in their order.
 	Checks []string `json:"checks"`
+	// NotChecked lists the codes of the chosen checks that take a cluster, if there is none.
+	NotChecked []string `json:"notChecked,omitempty"`
 	// Counts has the findings by severity.
 	Counts FindingCounts `json:"counts"`
 	// Findings are in the order of the files. Each has the file, line and column of its

@@ -83,6 +83,9 @@ type Cause struct {
 	Actor string `json:"actor,omitempty"`
 	// NextStep mends it.
 	NextStep *NextStep `json:"nextStep,omitempty"`
+	// AlsoFor are the pods and workloads that need the next step in objects of their own, which
+	// its commands do not change. The explanation of each has its commands.
+	AlsoFor []ObjectRef `json:"alsoFor,omitempty"`
 	// Mended says what changes when it is mended, as the allocator decides; it is left out
 	// where that cannot be known.
 	Mended *Mended `json:"mended,omitempty"`

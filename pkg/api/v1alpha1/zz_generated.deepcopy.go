@@ -340,6 +340,11 @@ func (in *Cause) DeepCopyInto(out *Cause) {
 		*out = new(NextStep)
 		(*in).DeepCopyInto(*out)
 	}
+	if in.AlsoFor != nil {
+		in, out := &in.AlsoFor, &out.AlsoFor
+		*out = make([]ObjectRef, len(*in))
+		copy(*out, *in)
+	}
 	if in.Mended != nil {
 		in, out := &in.Mended, &out.Mended
 		*out = new(Mended)
@@ -2386,6 +2391,11 @@ func (in *LintReport) DeepCopyInto(out *LintReport) {
 	out.TypeMeta = in.TypeMeta
 	if in.Checks != nil {
 		in, out := &in.Checks, &out.Checks
+		*out = make([]string, len(*in))
+		copy(*out, *in)
+	}
+	if in.NotChecked != nil {
+		in, out := &in.NotChecked, &out.NotChecked
 		*out = make([]string, len(*in))
 		copy(*out, *in)
 	}

@@ -193,8 +193,14 @@ func (o *lintOptions) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if isText && options.Cluster != nil {
-		if err := cli.PrintNotes(o.streams, notRead(options.Cluster, found.Findings)...); err != nil {
+	var notes []string
+	if options.Cluster != nil {
+		notes = notRead(options.Cluster, found.Findings)
+	} else if found.Objects > 0 && len(found.NotChecked) > 0 {
+		notes = []string{"not checked without a cluster: which objects exist in it, and whether it has the devices and permits them; add --cluster or --snapshot PATH"}
+	}
+	if isText {
+		if err := cli.PrintNotes(o.streams, notes...); err != nil {
 			return err
 		}
 	}
