@@ -41,6 +41,9 @@ func (f *finder) fromAnswers() {
 				c.Severity = api.SeverityWarning
 			}
 			c.mendOwn(s)
+			if owner := s.owner(); f.in(s.ref.Namespace) && !c.changes(s) && !slices.Contains(c.AlsoFor, owner) {
+				c.AlsoFor = append(c.AlsoFor, owner)
+			}
 		}
 	}
 	for _, c := range f.causes {

@@ -164,3 +164,33 @@ func TestIdentity(t *testing.T) {
 		t.Error("no id")
 	}
 }
+
+// TestAlsoFor expects each pod in the commands of its cause, or among those with claims of their own.
+func TestAlsoFor(t *testing.T) {
+	objects := []any{tc.Nodes("n1", "n2"), tc.Pool("n1", tc.Devices(2)...), tc.Pool("n2", tc.Devices(2)...)}
+	for _, name := range []string{"waits-1", "waits-2", "waits-3"} {
+		objects = append(objects, tc.Claim(name+"-claim", tc.GPUs("gpu", 3)), tc.Pod(name, tc.UsingClaim("gpu", name+"-claim")))
+	}
+	found, err := Find(t.Context(), cluster.New(tc.Cluster(objects...)), Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var commands, also []string
+	for i := range found.Status.Causes {
+		c := &found.Status.Causes[i]
+		commands = append(commands, c.NextStep.Commands...)
+		for _, o := range c.AlsoFor {
+			also = append(also, o.String())
+		}
+	}
+	for _, name := range []string{"waits-1", "waits-2", "waits-3"} {
+		printed := slices.ContainsFunc(commands, func(line string) bool { return strings.Contains(line, " "+name+"-claim ") })
+		named := slices.Contains(also, api.Ref(api.KindPod, tc.Namespace, name).String())
+		if printed == named {
+			t.Errorf("pod %s: commands %v, named as one without: %v, in %q and %v", name, printed, named, commands, also)
+		}
+	}
+	if len(also) != 2 {
+		t.Errorf("without commands: %v", also)
+	}
+}

@@ -109,18 +109,43 @@ func message(m *api.Mended) string {
 // mendOwn gives a cause that pods are by themselves the remedy of the first of them. Equal pods
 // have the same; a pod with another one leaves it open what mends the cause.
 func (c *cause) mendOwn(s *stuck) {
-	i := slices.IndexFunc(s.full.Remedies, func(r api.Remedy) bool {
-		return c.NextStep != nil && r.Change == c.NextStep.Text && r.Actor == c.NextStep.Actor
-	})
-	if i < 0 {
+	r := c.remedy(s)
+	if r == nil {
 		c.edits, c.fitsOn = nil, ""
 		return
 	}
-	r := &s.full.Remedies[i]
 	switch {
 	case len(c.stuck) == 1:
 		c.edits, c.fitsOn = r.Edits, "it fits on "+r.Node
 	case c.fitsOn != "":
 		c.fitsOn = "each of them fits by itself on " + r.Node
 	}
+}
+
+// remedy returns the remedy of a pod that is the next step of a cause, nil if it has another one.
+func (c *cause) remedy(s *stuck) *api.Remedy {
+	i := slices.IndexFunc(s.full.Remedies, func(r api.Remedy) bool {
+		return c.NextStep != nil && r.Change == c.NextStep.Text && r.Actor == c.NextStep.Actor
+	})
+	if i < 0 {
+		return nil
+	}
+	return &s.full.Remedies[i]
+}
+
+// changes reports whether the commands of a cause, which are for its first pod, bring the change to
+// another pod of it, too.
+func (c *cause) changes(s *stuck) bool {
+	first := c.stuck[0]
+	r := c.remedy(first)
+	if r == nil || s.owner() == first.owner() {
+		return true
+	}
+	return slices.ContainsFunc(r.UsedBy, func(p api.RemedyPod) bool {
+		return p.Changed && p.Namespace == s.pod.Namespace && p.Name == s.pod.Name
+	}) || !slices.ContainsFunc(r.Edits, func(e api.Edit) bool {
+		return e.Object.Namespace != "" && !slices.ContainsFunc(s.pod.Spec.ResourceClaims, func(entry corev1.PodResourceClaim) bool {
+			return entry.ResourceClaimName != nil && e.Object == api.Ref(api.KindClaim, s.pod.Namespace, *entry.ResourceClaimName)
+		})
+	})
 }

@@ -5,11 +5,13 @@ package render
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
+	"github.com/kubectl-dra/kubectl-dra/pkg/shell"
 )
 
 // causeGroup is a set of causes that read the same, such as two templates that ask for equally
@@ -140,11 +142,41 @@ func (g causeGroup) write(p *Page, number int, findings bool) {
 		step += "; then " + c.Mended.Message
 	}
 	p.Text(margin, Plain, step)
+	var also []api.ObjectRef
 	for _, c := range g {
 		if commands := c.NextStep.Commands; len(commands) > 0 && (p.Opts.Wide || p.Opts.Commands || findings && len(commands) == 1 && looks(commands[0])) {
 			p.Verbatim(margin, strings.Join(commands, "\n"))
+			also = append(also, c.AlsoFor...)
 		}
 	}
+	writeAlsoFor(p, margin, also)
+}
+
+// shownTargets limits the targets of a command that prints other commands, and how many such
+// commands there are.
+const shownTargets = 3
+
+// writeAlsoFor says who needs the commands of a cause for objects of their own, and what prints
+// them.
+func writeAlsoFor(p *Page, margin int, also []api.ObjectRef) {
+	if len(also) == 0 {
+		return
+	}
+	targets, named := map[string][]string{}, 0
+	for _, o := range also {
+		targets[o.Namespace] = append(targets[o.Namespace], o.Argument())
+	}
+	var lines []string
+	for _, namespace := range slices.Sorted(maps.Keys(targets))[:min(len(targets), shownTargets)] {
+		list := targets[namespace][:min(len(targets[namespace]), shownTargets)]
+		lines, named = append(lines, "kubectl dra why "+shell.Words(list...)+" -n "+shell.Quote(namespace)+" --commands"), named+len(list)
+	}
+	text := english.Plural(len(also), "1 more owner needs this for objects of its own", english.Thousands(len(also))+" more owners need this for objects of their own")
+	if named < len(also) {
+		text += fmt.Sprintf(", %d of them here", named)
+	}
+	p.Text(margin, Plain, text+". Print the commands:")
+	p.Verbatim(margin, strings.Join(lines, "\n"))
 }
 
 // blast says who suffers from the causes.
