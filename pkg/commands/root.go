@@ -209,7 +209,7 @@ from a cluster or from a snapshot file, and changes nothing unless it is told to
 	return root
 }
 
-// wrong describes what is wrong with the value of a flag, empty for types whose own errors do.
+// wrong describes the fault in the value of a flag. It is empty for types whose own errors say it.
 func wrong(invalid *pflag.InvalidValueError) string {
 	switch invalid.GetFlag().Value.Type() {
 	case "bool":

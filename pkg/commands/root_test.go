@@ -59,8 +59,8 @@ func TestAllNamespacesEverywhere(t *testing.T) {
 	}
 }
 
-// TestValuesOfAnotherType covers flags whose values have to be parsed: the message names the flag,
-// the value and what is expected, without a word of Go.
+// TestValuesOfAnotherType covers flags with parsed values. The message names the flag, the value and
+// what is expected, without a word of Go.
 func TestValuesOfAnotherType(t *testing.T) {
 	for line, want := range map[string]string{
 		"devices --limit x":                        `read --limit: "x" is not a whole number`,

@@ -32,8 +32,8 @@ const (
 
 // nameKind describes the objects that a word stands for.
 type nameKind struct {
-	// resource is what has to be read to know their names, verb lists them, and kind is their kind
-	// in messages if it is not the word itself.
+	// resource has their names, verb lists them, and kind is their kind in messages, empty for the
+	// word itself.
 	resource, verb, kind string
 }
 

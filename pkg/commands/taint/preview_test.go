@@ -10,8 +10,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/load"
 )
 
-// TestQuestionForNoDevice expects a question before a rule is added that taints nothing, and none
-// before one that only keeps pods away.
+// TestQuestionForNoDevice expects a question before a rule is added that taints nothing.
 func TestQuestionForNoDevice(t *testing.T) {
 	snap, err := load.Load(t.Context(), []string{"../../../examples/cluster"}, load.Options{})
 	if err != nil {
