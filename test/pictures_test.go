@@ -30,10 +30,7 @@ func TestPictures(t *testing.T) {
 	}{
 		"why.svg": {"why pod/pretrain-0 -n research --snapshot examples/cluster", 100, 80, []string{"ended with 1"}},
 		"top.svg": {"top --snapshot examples/cluster", 100, 36, []string{
-			"Stuck: 10 pods", "Needs a hand", "DRA1903", "q quit",
-			// These are known one after another.
-			"Request gpus needs 8 devices", "Request nic needs", "Request gpus needs 1 device", "Request part needs", "Container main",
-			"Request gpus needs 4 devices", "the selector fails", "DeviceClass gpu.exm", "Claim vision/calibrate-0", "will fit",
+			"Causes 13", "Waiting 10", "fits on gpu-03", "9 causes 13", "q quit",
 		}},
 	}
 	for name, test := range pictures {

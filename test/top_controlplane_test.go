@@ -24,7 +24,7 @@ func TestTop(t *testing.T) {
 	c.topFleet(t)
 	p := programFor(t, c.kubeconfig)
 	term := openTerminal(t, p, 120, 30, "top")
-	term.shows("gpu.example.com", "0 %      4", "1 claim without a pod", "WaitingForPod", "research/too-many")
+	term.shows("gpu.example.com", "0 %      4", "1 claim without a pod", "Causes")
 
 	t.Run("find and sort", func(t *testing.T) {
 		term.t = t
@@ -57,7 +57,7 @@ func TestTop(t *testing.T) {
 	t.Run("why", func(t *testing.T) {
 		term.t = t
 		term.keys("6")
-		term.shows("too-many", "CountUnsatisfiable")
+		term.shows("too-many", "does not fit, no pod uses it")
 		term.keys("w")
 		term.shows("why ResourceClaim research/too-many", "does not fit on any of 2 nodes")
 		term.resize(80, 24)

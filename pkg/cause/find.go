@@ -29,6 +29,8 @@ type Found struct {
 	// Examination has the answers about pods, and the findings.
 	Examination *doctor.Examination
 	of          map[api.ObjectRef][]int
+	cluster     *cluster.Cluster
+	stuck       []explain.Options
 }
 
 // Of returns the indices in the status of the causes of a pod or of a refused workload.
@@ -53,7 +55,7 @@ func Find(ctx context.Context, c *cluster.Cluster, opts Options) (*Found, error)
 	if err := f.mend(ctx, causes); err != nil {
 		return nil, err
 	}
-	found := &Found{Examination: f.exam, of: map[api.ObjectRef][]int{}, Status: &api.Status{
+	found := &Found{cluster: c, Examination: f.exam, of: map[api.ObjectRef][]int{}, Status: &api.Status{
 		TypeMeta: metav1.TypeMeta{APIVersion: api.APIVersion, Kind: "Status"},
 		Source:   c.Snapshot.Source, Namespace: f.namespace,
 		Pods: f.count(), Capacity: f.overview.Capacity, Causes: make([]api.Cause, 0, len(causes)),
@@ -63,6 +65,11 @@ func Find(ctx context.Context, c *cluster.Cluster, opts Options) (*Found, error)
 		found.Status.Causes = append(found.Status.Causes, c.shown())
 		for _, s := range c.stuck {
 			found.of[s.ref] = append(found.of[s.ref], i)
+		}
+	}
+	for _, s := range f.stuck {
+		if f.in(s.ref.Namespace) {
+			found.stuck = append(found.stuck, explain.Options{Object: s.ref})
 		}
 	}
 	return found, nil

@@ -134,14 +134,7 @@ func (g causeGroup) write(p *Page, number int, findings bool) {
 	if c.NextStep == nil {
 		return
 	}
-	step := c.NextStep.Text
-	if c.NextStep.Actor != api.ActorNobody {
-		step = Actor(c.NextStep.Actor) + ": " + step
-	}
-	if c.Mended != nil {
-		step += "; then " + c.Mended.Message
-	}
-	p.Text(margin, Plain, step)
+	p.Text(margin, Plain, stepOf(c))
 	var also []api.ObjectRef
 	for _, c := range g {
 		if commands := c.NextStep.Commands; len(commands) > 0 && (p.Opts.Wide || p.Opts.Commands || findings && len(commands) == 1 && looks(commands[0])) {
@@ -177,6 +170,22 @@ func writeAlsoFor(p *Page, margin int, also []api.ObjectRef) {
 	}
 	p.Text(margin, Plain, text+". Print the commands:")
 	p.Verbatim(margin, strings.Join(lines, "\n"))
+}
+
+// stepOf says who can mend a cause, how, and what changes then. It is empty if nothing is known that
+// helps.
+func stepOf(c *api.Cause) string {
+	if c.NextStep == nil {
+		return ""
+	}
+	step := c.NextStep.Text
+	if c.NextStep.Actor != api.ActorNobody {
+		step = Actor(c.NextStep.Actor) + ": " + step
+	}
+	if c.Mended != nil {
+		step += "; then " + c.Mended.Message
+	}
+	return step
 }
 
 // blast says who suffers from the causes.

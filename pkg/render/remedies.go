@@ -165,28 +165,6 @@ func conflictTitle(c *api.Conflict) string {
 	}
 }
 
-// maxRemedyLines limits how many [RemedyLines] has at most.
-const maxRemedyLines = 6
-
-// RemedyLines returns a line for what would help, with who can do it: the remedies or, if
-// there are none, the next steps.
-func RemedyLines(e *api.Explanation) []string {
-	fixes := fixesOf(e)
-	if len(e.Remedies) > 0 {
-		fixes = fixes[:len(e.Remedies)]
-	}
-	var lines []string
-	for i := range fixes[:min(len(fixes), maxRemedyLines)] {
-		f := &fixes[i]
-		line := fmt.Sprintf("%-5s  %s", f.actor, f.text)
-		if f.remedy != nil {
-			line += " (" + remedyResult(f.remedy) + ")"
-		}
-		lines = append(lines, line)
-	}
-	return lines
-}
-
 // remedyResult says where it fits after a remedy, and with which devices.
 func remedyResult(r *api.Remedy) string {
 	var names []string

@@ -7,6 +7,7 @@ import (
 	"io"
 
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
+	"github.com/kubectl-dra/kubectl-dra/pkg/cause"
 )
 
 // PodCauses has the causes of a cluster. Of returns the indices of the causes of a pod.
@@ -15,27 +16,11 @@ type PodCauses struct {
 	Of     func(pod api.ObjectRef) []int
 }
 
-// WaitingRow has the answer for pods that wait and have one owner.
-type WaitingRow struct {
-	Namespace, Name string
-	Verdict         api.Verdict
-	Stage           api.Stage
-	Outlook         api.Condition
-	// AgeSeconds is the age of the oldest pod, 0 if it is not known.
-	AgeSeconds int64
-	Summary    string
-	// Node is the node that the first of the pods gets, if nothing else is to be said.
-	Node string
-	Pods int
-	// Causes are the indices of their causes in the status.
-	Causes []int
-}
-
 // waitingLines limits the lines of causes above the table of pods that wait on a terminal.
 const waitingLines = 24
 
 // Waiting draws the causes of pods that wait, and a row for pods with one owner and one answer.
-func Waiting(w io.Writer, causes []api.Cause, rows []*WaitingRow, opts Options) error {
+func Waiting(w io.Writer, causes []api.Cause, rows []*cause.Row, opts Options) error {
 	p := NewPage(opts)
 	of := []int{}
 	for _, row := range rows {
@@ -50,23 +35,29 @@ func Waiting(w io.Writer, causes []api.Cause, rows []*WaitingRow, opts Options) 
 	return p.Print(w)
 }
 
-func waitingColumns(numbers []int) []Column[WaitingRow] {
-	return []Column[WaitingRow]{
-		{Name: "Namespace", Key: true, Cell: func(r *WaitingRow) string { return r.Namespace }},
-		{Name: "Name", Key: true, Cell: func(r *WaitingRow) string { return r.Name }},
-		{Name: "Stage", Cell: func(r *WaitingRow) string { return string(r.Stage) }},
-		{Name: "Age", Cell: func(r *WaitingRow) string {
+func waitingColumns(numbers []int) []Column[cause.Row] {
+	return []Column[cause.Row]{
+		{Name: "Namespace", Key: true, Cell: func(r *cause.Row) string { return r.Namespace }},
+		{Name: "Name", Key: true, Cell: func(r *cause.Row) string { return r.Name }},
+		{Name: "Stage", Cell: func(r *cause.Row) string { return string(r.Stage) }},
+		{Name: "Age", Cell: func(r *cause.Row) string {
 			if r.AgeSeconds == 0 {
 				return "<unknown>"
 			}
 			return ageOf(r.AgeSeconds)
 		}},
-		{Name: "Answer", Cell: func(r *WaitingRow) string { return r.answer(numbers) }},
+		{Name: "Answer", Cell: func(r *cause.Row) string { return waitingAnswer(r, numbers) }},
 	}
 }
 
-// answer returns the verdict in a few words: where the pods fit, or their causes.
-func (r *WaitingRow) answer(numbers []int) string {
+// AnswerWords returns the verdict of a row in a few words: where the pods fit, or the numbers of
+// their causes among all.
+func AnswerWords(r *cause.Row, causes []api.Cause) string {
+	_, numbers := groupCauses(causes)
+	return waitingAnswer(r, numbers)
+}
+
+func waitingAnswer(r *cause.Row, numbers []int) string {
 	switch {
 	case len(r.Causes) > 0:
 		text := causeNumbers(r.Causes, numbers)
@@ -80,7 +71,7 @@ func (r *WaitingRow) answer(numbers []int) string {
 		}
 	case r.Node == "":
 		return r.Summary
-	case r.Pods > 1:
+	case len(r.Names) > 1:
 		return "fit, the first on " + r.Node
 	default:
 		return "fits on " + r.Node

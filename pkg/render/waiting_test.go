@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
+	"github.com/kubectl-dra/kubectl-dra/pkg/cause"
 	"github.com/kubectl-dra/kubectl-dra/pkg/render"
 )
 
@@ -24,10 +25,10 @@ func equalCauses() []api.Cause {
 // TestWaiting draws equal causes once, counts the pods of both, and leaves out causes that no pod of
 // the table has. Causes keep the numbers that they have in the status.
 func TestWaiting(t *testing.T) {
-	rows := []*render.WaitingRow{
+	rows := []*cause.Row{
 		{Namespace: "ml", Name: "job/train (2 pods)", Verdict: api.DoesNotFit, Outlook: api.Never, Stage: api.StageAllocation, AgeSeconds: 60, Causes: []int{0}},
 		{Namespace: "dev", Name: "two", Verdict: api.Error, Stage: api.StageAllocation, AgeSeconds: 30, Causes: []int{2}},
-		{Namespace: "dev", Name: "three", Verdict: api.Fits, Stage: api.StageAllocation, Node: "n1", Pods: 1, Summary: "The allocator picks n1."},
+		{Namespace: "dev", Name: "three", Verdict: api.Fits, Stage: api.StageAllocation, Node: "n1", Summary: "The allocator picks n1."},
 		{Namespace: "dev", Name: "four", Verdict: api.Fits, Stage: api.StageAllocation, Summary: "For kube-scheduler, but scheduler x decides: The allocator picks n1."},
 	}
 	var out strings.Builder

@@ -23,7 +23,7 @@ func (m *Model) actions() []action {
 		{k.prev, keysMove, func() tea.Cmd { return m.show((m.view + count - 1) % count) }},
 		{k.goTo, keysFind, m.chooseView},
 		{k.find, keysFind, m.chooseObject},
-		{k.filter, keysFind, just(m.askForFilter)},
+		{k.filter, keysFind, m.askForFilter},
 		{k.namespace, keysFind, just(m.askForNamespace)},
 		{k.everywhere, keysFind, m.everyNamespace},
 		{k.why, keysCloser, page(views.WhyText, "no claim or pod to explain in this row")},
@@ -39,13 +39,24 @@ func (m *Model) actions() []action {
 	}
 }
 
-// askForFilter asks which rows of a list to show.
-func (m *Model) askForFilter() {
+// askForFilter asks which rows of a list to show: on the overview, of the list that has the rows of the
+// section with the cursor.
+func (m *Model) askForFilter() tea.Cmd {
+	var cmd tea.Cmd
+	if m.top() == screen(m.first) {
+		place, ok := m.first.page.Section().(*views.Place)
+		if !ok {
+			m.message = "no list has these rows"
+			return nil
+		}
+		cmd = m.show(place.View)
+	}
 	if s, ok := m.top().(*listScreen); ok {
 		s.askForFilter(m.host)
-		return
+		return cmd
 	}
-	m.message = "only lists can be filtered: 2 to 0"
+	m.message = "only lists can be filtered"
+	return cmd
 }
 
 // askForNamespace asks for the only namespace whose claims and pods to show.
@@ -77,7 +88,7 @@ func (m *Model) freeze() tea.Cmd {
 		m.message = "a file does not change"
 		return nil
 	}
-	return m.live.Freeze(m.top().seen())
+	return m.live.Freeze(m.seen())
 }
 
 // openHelp opens the help for the current screen.
@@ -88,8 +99,11 @@ func (m *Model) openHelp() tea.Cmd {
 // closer opens a page about the selected item.
 func (m *Model) closer(page func(item any) *views.Text, otherwise string) tea.Cmd {
 	if s, ok := m.top().(rows); ok {
-		if next := page(s.row()); next != nil {
-			return m.push(newPage(next))
+		objects, suffer := views.ItemsOf(m.live.Picture(), s.row())
+		for _, item := range append(objects, suffer...) {
+			if next := page(item); next != nil {
+				return m.push(newPage(next))
+			}
 		}
 	}
 	m.message = otherwise

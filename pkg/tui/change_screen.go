@@ -78,7 +78,16 @@ func askForChange(h *host) tea.Cmd {
 		return nil
 	}
 	item := s.row()
-	changes := changesOf(h.live.Picture(), item)
+	var changes []Change
+	objects, suffer := views.ItemsOf(h.live.Picture(), item)
+	for _, of := range objects {
+		changes = append(changes, changesOf(h.live.Picture(), of)...)
+	}
+	if len(changes) == 0 {
+		for _, of := range suffer {
+			changes = append(changes, changesOf(h.live.Picture(), of)...)
+		}
+	}
 	switch len(changes) {
 	case 0:
 		h.message = noChangeOf(item)

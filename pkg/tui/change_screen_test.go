@@ -207,7 +207,7 @@ func TestChangesOnTheFirstPage(t *testing.T) {
 		s.keys("home")
 		for range 60 {
 			// Another box may stand beside it.
-			if selected, _, _ := strings.Cut(s.selected(), "││"); strings.Contains(selected, row) {
+			if selected, _, _ := strings.Cut(s.selected(), "│"); strings.Contains(selected, row) {
 				return
 			}
 			s.keys("down")
@@ -215,10 +215,11 @@ func TestChangesOnTheFirstPage(t *testing.T) {
 		t.Fatalf("there is no row %q:\n%s", row, s.screen())
 	}
 	for row, question := range map[string]string{
-		"pretrain-0":          "Delete claim research/pretrain-0-gpus-2z82j? [y/N]",
-		"gpu-08":              "Uncordon node gpu-08? [y/N]",
-		"gpu.example.com/ecc": "Remove taint rule gpu-02-memory-errors? [y/N]",
-		"Incomplete":          "taint pool gpu-09 of gpu.example.com with:",
+		"research/pretrain-0": "Delete claim research/pretrain-0-gpus-2z82j? [y/N]",
+		"cordoned: gpu-08":    "Uncordon node gpu-08? [y/N]",
+		"memory-errors":       "Remove taint rule gpu-02-memory-errors? [y/N]",
+		"gpu-09":              "taint pool gpu-09 of gpu.example.com with:",
+		"for 4 devices of":    "Delete claim serving/embed-2-gpus-ngc2l? [y/N]",
 	} {
 		choose(row)
 		s.keys("x")
@@ -233,7 +234,7 @@ func TestChangesOnTheFirstPage(t *testing.T) {
 		t.Errorf("made %q although nobody said yes", r.made)
 	}
 	// What is true of the other keys about an object is true here.
-	choose("gpu-08")
+	choose("cordoned: gpu-08")
 	s.keys("y")
 	s.shows("overview > YAML of Node gpu-08")
 	s.keys("esc", "t")

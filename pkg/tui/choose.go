@@ -7,7 +7,6 @@ import (
 	"charm.land/bubbles/v2/key"
 	tea "charm.land/bubbletea/v2"
 
-	"github.com/kubectl-dra/kubectl-dra/pkg/tui/live"
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/widget"
 )
 
@@ -30,7 +29,7 @@ func choose(h *host, name string, items func() []widget.Found, chosen func(item 
 }
 
 func (s *chooseScreen) title() string               { return s.name }
-func (*chooseScreen) seen() live.Seen               { return live.Seen{} }
+func (*chooseScreen) hasCauses() bool               { return false }
 func (s *chooseScreen) resize(width, height int)    { s.list.SetSize(width, height) }
 func (*chooseScreen) refresh(*host) tea.Cmd         { return nil }
 func (*chooseScreen) actions(*host) []action        { return nil }

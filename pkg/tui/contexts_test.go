@@ -65,7 +65,7 @@ func TestContexts(t *testing.T) {
 	s.shows("context away: read from API server https://10.0.0.9", "connection refused", ": contexts goes to another context")
 	s.lacks("no DeviceClasses")
 	s.keys("2", "x", "w", "/", "esc", ":", `"ctx`, "enter", `"first`, "enter")
-	s.shows("https://10.0.0.1", "gpu.example.com", "Stuck: 10 pods")
+	s.shows("https://10.0.0.1", "gpu.example.com", "Waiting 10")
 	if left != 1 {
 		t.Errorf("the first connection was ended %d times", left)
 	}

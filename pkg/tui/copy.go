@@ -9,17 +9,14 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 
-	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
+	"github.com/kubectl-dra/kubectl-dra/pkg/tui/views"
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/widget"
 )
 
-// copyRemedy copies the commands of the only remedy, or of a chosen one, to the clipboard
-// of the terminal.
-func copyRemedy(h *host, answer *api.Explanation) tea.Cmd {
-	var steps []widget.Step
-	if answer != nil {
-		steps = slices.DeleteFunc(widget.Steps(answer), func(step widget.Step) bool { return len(step.Commands) == 0 })
-	}
+// copyStep copies the commands of the only step that helps an item, or of a chosen one, to the
+// clipboard of the terminal.
+func copyStep(h *host, item any) tea.Cmd {
+	steps := slices.DeleteFunc(views.StepsOf(h.causes(), item), func(step widget.Step) bool { return len(step.Commands) == 0 })
 	switch len(steps) {
 	case 0:
 		h.message = "no command is known that would help"

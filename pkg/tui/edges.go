@@ -5,6 +5,7 @@ package tui
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -55,55 +56,52 @@ func pathLine(l *widget.Look, titles []string, width int) string {
 	return l.Tab.Render(widget.Padded(ansi.TruncateLeft(path, max(ansi.StringWidth(path)-width, 0), ""), width))
 }
 
-// tabLine returns the names of the views, with a mark at the shown one.
-func tabLine(l *widget.Look, shown views.ID, width int) string {
-	var line strings.Builder
-	for id, text := range tabTexts(shown, width) {
-		if views.ID(id) == shown {
-			text = l.Tab.Render(text)
-		}
-		line.WriteString(text)
-	}
-	return ansi.Truncate(line.String(), width, "")
+// tabLine returns the names of the views with the numbers of their rows that matter, and a mark at the
+// shown one.
+func tabLine(l *widget.Look, shown views.ID, counts map[views.ID]int, width int) string {
+	texts := tabTexts(shown, counts, width)
+	texts[shown] = l.Tab.Render(texts[shown])
+	return ansi.Truncate(strings.Join(texts, " "), width, "")
 }
 
 // tabAt returns the view whose name stands at a place of that line; false for none.
-func tabAt(shown views.ID, width, x int) (views.ID, bool) {
+func tabAt(shown views.ID, counts map[views.ID]int, width, x int) (views.ID, bool) {
 	from := 0
-	for id, text := range tabTexts(shown, width) {
+	for id, text := range tabTexts(shown, counts, width) {
 		if x >= from && x < from+len(text) {
 			return views.ID(id), true
 		}
-		from += len(text)
+		from += len(text) + 1
 	}
 	return 0, false
 }
 
 // tabTexts returns the names of the views as they stand beside each other. Where there is no
-// room for all, they are short or, on a narrow terminal, only the one that is shown has
-// more than its key.
-func tabTexts(shown views.ID, width int) []string {
+// room for all, they are short, then without numbers and, on a narrow terminal, only the one that is
+// shown has more than its key.
+func tabTexts(shown views.ID, counts map[views.ID]int, width int) []string {
 	var texts []string
-	for _, names := range [][]string{views.Names(), views.ShortNames(), make([]string, len(views.Names()))} {
+	for _, tier := range []struct {
+		names  []string
+		counts map[views.ID]int
+	}{{views.Names(), counts}, {views.ShortNames(), counts}, {views.ShortNames(), nil}, {make([]string, len(views.Names())), nil}} {
 		texts = texts[:0]
-		used := 0
-		for id, name := range names {
-			if views.ID(id) == shown {
+		for id, name := range tier.names {
+			id := views.ID(id)
+			if id == shown {
 				name = shown.String()
 			}
-			text := strings.TrimSuffix(views.ID(id).Key()+" "+name, " ")
-			switch views.ID(id) {
-			case shown:
+			text := strings.TrimSuffix(id.Key()+" "+name, " ")
+			if n := tier.counts[id]; n > 0 {
+				text += fmt.Sprint(" ", n)
+			}
+			if id == shown {
 				// The brackets are for terminals that cannot reverse.
 				text = "[" + text + "]"
-			case shown + 1:
-			default:
-				text = " " + text
 			}
 			texts = append(texts, text)
-			used += len(text)
 		}
-		if used <= width {
+		if len(strings.Join(texts, " ")) <= width {
 			break
 		}
 	}

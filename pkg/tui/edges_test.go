@@ -17,19 +17,24 @@ import (
 // TestTabAt finds the view whose key is drawn at a place, at any width.
 func TestTabAt(t *testing.T) {
 	l := widget.NewLook(func(string) string { return "" })
+	counts := map[views.ID]int{views.Pending: 59, views.Causes: 2}
 	for _, width := range []int{30, 80, 200} {
 		for shown := views.Overview; shown <= views.Teams; shown++ {
-			line := ansi.Strip(tabLine(&l, shown, width))
+			if line := tabLine(&l, shown, counts, width); width >= 80 && (!strings.Contains(line, " 59") || !strings.Contains(line, " 2")) {
+				t.Errorf("%d columns do not count pods and causes: %q", width, line)
+			}
+			// A number may have the digit of a key.
+			line := ansi.Strip(tabLine(&l, shown, nil, width))
 			for id := views.Overview; id <= views.Teams; id++ {
 				at := strings.Index(line, id.Key())
 				if at < 0 {
 					t.Fatalf("%d columns have no key of %s: %q", width, id, line)
 				}
-				if got, ok := tabAt(shown, width, at); !ok || got != id {
+				if got, ok := tabAt(shown, nil, width, at); !ok || got != id {
 					t.Errorf("%d columns: place %d of %q is %v, want %s", width, at, line, got, id)
 				}
 			}
-			if _, ok := tabAt(shown, width, 199); ok && width < 200 {
+			if _, ok := tabAt(shown, counts, width, 199); ok && width < 200 {
 				t.Errorf("there is a view behind %q", line)
 			}
 		}

@@ -20,6 +20,9 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/kubectl-dra/kubectl-dra/internal/fleet"
+	"github.com/kubectl-dra/kubectl-dra/pkg/cause"
+	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
+	"github.com/kubectl-dra/kubectl-dra/pkg/render"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/live"
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/views"
@@ -160,7 +163,7 @@ func TestLive(t *testing.T) {
 	source := newMoving(before)
 	now := before.Now()
 	s := newSession(t, Options{Source: source, Now: func() time.Time { return now }}, 200, 60)
-	s.shows("Stuck: 10 pods", "ConstraintUnsatisfiable", "none since")
+	s.shows("Waiting 10", "Causes 13", "never here: cause 3", "none since")
 	s.keys("5", "/", `"finetune`, "enter")
 	if strings.Contains(s.selected(), "•") {
 		t.Errorf("a row is marked although nothing changed: %s", s.selected())
@@ -182,12 +185,12 @@ func TestLive(t *testing.T) {
 	s.changed()
 	s.shows("frozen, 5s old; the cluster has changed", "57 %")
 	s.keys("space")
-	s.shows("Stuck: 10 pods", "was deallocated")
+	s.shows("Waiting 10", "was deallocated")
 	s.lacks("57 %")
 
 	source.fail(now.Add(-12*time.Second), errors.New("connection refused"))
 	s.changed()
-	s.shows("! for 12s: connection refused", "Stuck: 10 pods")
+	s.shows("! for 12s: connection refused", "Waiting 10")
 	source.fail(time.Time{}, nil)
 	s.changed()
 	s.lacks("connection refused")
@@ -261,7 +264,7 @@ func TestHostile(t *testing.T) {
 // reasons arrive.
 func TestReasonsAndFilter(t *testing.T) {
 	s := newSession(t, Options{Source: live.NewFixed(example(t)), Fixed: true, Settings: Settings{View: "nodes"}}, 120, 30)
-	s.keys("6", "/", `"fits`, "enter")
+	s.keys("6", "/", `"fits on`, "enter")
 	s.shows("1/1 of 10 pending", "finetune-0")
 }
 
@@ -286,7 +289,7 @@ func TestWaitingPods(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, want := range []string{
-		"Stuck: 12 pods", "No node offers the extended resource example.com/decodr", "media/mistyped", "research/unmade",
+		"Waiting 12", "No node offers the extended resource example.com/decodr", "media/mistyped", "research/unmade",
 	} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("no %q in:\n%s", want, out.String())
@@ -294,21 +297,27 @@ func TestWaitingPods(t *testing.T) {
 	}
 }
 
-// TestOnceIsComplete prints the reason of each pod.
+// TestOnceIsComplete prints the causes as a status does, and an answer for each pod.
 func TestOnceIsComplete(t *testing.T) {
-	var out strings.Builder
+	var out, status strings.Builder
 	if err := once(t, Options{}, example(t), 0, &out); err != nil {
 		t.Fatal(err)
 	}
-	_, stuck, _ := strings.Cut(out.String(), "Stuck: 10 pods\n")
-	stuck, _, _ = strings.Cut(stuck, "Teams\n")
-	for line := range strings.Lines(stuck) {
-		if !strings.Contains(line, ": ") {
-			t.Errorf("there is no reason in %q", line)
-		}
+	found, err := cause.Find(t.Context(), cluster.New(example(t)), cause.Options{})
+	if err != nil {
+		t.Fatal(err)
 	}
-	if strings.Count(stuck, "\n") != 10 {
-		t.Errorf("got\n%s", stuck)
+	if err := render.Status(&status, found.Status, render.Options{}); err != nil {
+		t.Fatal(err)
+	}
+	_, causes, _ := strings.Cut(status.String(), "Causes\n")
+	if !strings.Contains(out.String(), "Causes 13\n"+strings.TrimRight(causes, "\n")+"\n") {
+		t.Errorf("the causes are not those of the status:\n%s\nwant\n%s", out.String(), causes)
+	}
+	_, waiting, _ := strings.Cut(out.String(), "Waiting 10\n")
+	waiting, _, _ = strings.Cut(waiting, "Teams\n")
+	if strings.Count(waiting, "\n") != 10 || strings.Count(waiting, "cause") != 9 || strings.Count(waiting, "fits on gpu-03") != 1 {
+		t.Errorf("got\n%s", waiting)
 	}
 }
 
@@ -330,9 +339,9 @@ func TestClaimsWithoutPod(t *testing.T) {
 	spare := &resourceapi.ResourceClaim{ObjectMeta: metav1.ObjectMeta{Namespace: "media", Name: "spare"}}
 	spare.Spec.Devices.Requests = []resourceapi.DeviceRequest{{Name: "gpu", Exactly: &resourceapi.ExactDeviceRequest{DeviceClassName: "gone"}}}
 	s := newSession(t, Options{Source: live.NewFixed(example(t).With(&snapshot.Snapshot{Claims: []*resourceapi.ResourceClaim{spare}})), Fixed: true, Name: "a file"}, 120, 50)
-	s.shows("10 pods wait", "1 claim without a pod", "Stuck: 10 pods", "WaitingForPod", "media/spare")
+	s.shows("10 pods wait", "1 claim without a pod", "Waiting 10")
 	s.keys("6")
-	s.shows("11 pending", "spare")
+	s.shows("11 pending", "media/spare", "error, no pod uses it")
 }
 
 // TestCancelledFilter goes back to the row that was selected before.
@@ -356,7 +365,7 @@ func TestSmall(t *testing.T) {
 		lines[s.selected()] = true
 		s.keys("down")
 	}
-	for _, want := range []string{"decoder", "151m", "research", "gpu-09"} {
+	for _, want := range []string{"decoder", "151m  Node", "research/pretrain-0", "serving"} {
 		found := false
 		for line := range lines {
 			found = found || strings.Contains(line, want)
@@ -367,7 +376,7 @@ func TestSmall(t *testing.T) {
 	}
 	for number, name := range views.Names() {
 		s.keys(views.ID(number).Key())
-		s.shows(fmt.Sprintf("[%s %s]", views.ID(number).Key(), name))
+		s.shows(fmt.Sprintf("[%s %s", views.ID(number).Key(), name))
 	}
 }
 
@@ -412,10 +421,6 @@ func TestMouse(t *testing.T) {
 		s.send(tea.MouseWheelMsg{Button: tea.MouseWheelDown})
 	}
 	s.keys("1")
-	click(70, 19)
-	if !strings.Contains(s.selected(), "gpu-09") {
-		t.Errorf("beside another box, selected is %s", s.selected())
-	}
 	for range 50 {
 		s.send(tea.MouseWheelMsg{Button: tea.MouseWheelDown})
 	}
@@ -474,9 +479,9 @@ func TestLoading(t *testing.T) {
 	_, cmd := m.Update(m.live.Take()())
 	s := &session{t: t, model: m}
 	s.shows("One moment…")
-	s.lacks("no DeviceClasses", "no pod waits", "nothing")
+	s.lacks("no DeviceClasses", "no pod waits", "nothing", "no causes")
 	s.run(cmd)
-	s.shows("3 tainted", "research/pretrain-0  8 gpu")
+	s.shows("3 tainted", "research/pretrain-0  8 gpu", "cause 1")
 }
 
 // TestLastAnswer says how old the last answer of the server is, and that in color
@@ -500,48 +505,6 @@ func TestLastAnswer(t *testing.T) {
 	}
 }
 
-// TestReasonsAreKept explains nothing again while nothing happens, and all that waits
-// once something did.
-func TestReasonsAreKept(t *testing.T) {
-	source := newMoving(example(t))
-	now := testTime()
-	s := newSession(t, Options{Source: source, Now: func() time.Time { return now }}, 120, 40)
-	found := s.model.live.Reasons.Version()
-	if found == 0 {
-		t.Fatal("nothing is explained")
-	}
-	for range 30 {
-		now = now.Add(time.Second)
-		later := *source.Snapshot()
-		later.TakenAt = now
-		source.set(&later)
-		s.send(live.ClockMsg{})
-		s.rest()
-	}
-	if again := s.model.live.Reasons.Version() - found; again != 0 {
-		t.Errorf("%d claims were explained again although nothing happened", again)
-	}
-	beating := *source.Snapshot()
-	beating.Nodes = slices.Clone(beating.Nodes)
-	for i, node := range beating.Nodes {
-		beating.Nodes[i] = node.DeepCopy()
-		for j := range beating.Nodes[i].Status.Conditions {
-			beating.Nodes[i].Status.Conditions[j].LastHeartbeatTime = metav1.Time{Time: now}
-		}
-		beating.Nodes[i].ResourceVersion += "0"
-	}
-	source.set(&beating)
-	s.changed()
-	if again := s.model.live.Reasons.Version() - found; again != 0 {
-		t.Errorf("%d claims were explained again after heartbeats of nodes", again)
-	}
-	source.set(allocated(source.Snapshot(), "research", "finetune-0-gpus-qh957", "gpu-08", now))
-	s.changed()
-	if again := s.model.live.Reasons.Version() - found; again == 0 {
-		t.Error("a change is not looked at")
-	}
-}
-
 // TestTaintedInUse draws devices that claims have and that are tainted, and counts
 // them, and of the free ones those that a plain pod cannot get.
 func TestTaintedInUse(t *testing.T) {
@@ -559,36 +522,24 @@ func TestTaintedInUse(t *testing.T) {
 	s.shows("▚▚▚▚ ▚▚▚▚")
 }
 
-// TestFindingsNotKnownYet counts no findings before the checks were made.
-func TestFindingsNotKnownYet(t *testing.T) {
-	s := newSession(t, Options{Source: newMoving(example(t)), Settings: Settings{View: "pools"}}, 80, 24)
-	// Nothing is checked while the dashboard is frozen.
-	s.keys("space", "9")
-	s.shows("… findings")
-	s.lacks("0 findings")
-	s.keys("space")
-	s.shows("1/7 findings")
+// TestCausesNotKnownYet counts no causes before they are found.
+func TestCausesNotKnownYet(t *testing.T) {
+	m := New(t.Context(), Options{Source: newMoving(example(t)), Name: "test cluster", Env: func(string) string { return "" }, Now: testTime, Settings: Settings{View: "causes"}, After: func(time.Duration, tea.Msg) tea.Cmd { return nil }})
+	s := &session{t: t, model: m}
+	s.send(tea.WindowSizeMsg{Width: 80, Height: 24})
+	s.send(live.ChangedMsg{})
+	s.shows("1/13 causes")
+	s.keys("n", `"media`, "enter")
+	s.lacks("13 causes")
 }
 
-// TestFindingsWithoutEvents does not count a check of events as made where no events are
-// read, and says so.
-func TestFindingsWithoutEvents(t *testing.T) {
-	const remark = "events are only read by kubectl dra doctor"
-	for _, fixed := range []bool{true, false} {
-		s := newSession(t, Options{Source: live.NewFixed(example(t)), Fixed: fixed}, 160, 40)
-		s.keys("9")
-		s.shows("9 findings")
-		if got := strings.Contains(s.screen(), remark); got == fixed {
-			t.Errorf("fixed %t: the remark is shown: %t\n%s", fixed, got, s.screen())
-		}
-		found, err := s.model.live.Diagnosis.Newest()
-		if err != nil || found == nil {
-			t.Fatalf("fixed %t: %v, %v", fixed, found, err)
-		}
-		if made := slices.Contains(found.Checks, "DRA1107"); made != fixed {
-			t.Errorf("fixed %t: DRA1107 is made: %t", fixed, made)
-		}
-	}
+// TestFindings reaches the findings behind the causes by name.
+func TestFindings(t *testing.T) {
+	s := browse(t, 100, 40)
+	s.keys(":", `"findings`, "enter")
+	s.shows("causes > findings", "1/7 findings", "DRA1201")
+	s.keys("enter")
+	s.shows("finding DRA1201", "What it means")
 }
 
 // TestEventsOpen tells equal events in one line, and opens what each is about.
@@ -669,7 +620,7 @@ func TestBlockedPods(t *testing.T) {
 		}
 	}
 	s := newSession(t, Options{Source: live.NewFixed(&snap), Fixed: true}, 120, 50)
-	s.shows("3 pods cannot work with the devices", "Stuck: 13 pods", "Device mig-02/card-0-whole of claim segment-1")
+	s.shows("3 pods cannot work with the devices", "Waiting 13", "Device mig-02/card-0-whole of claim segment-1")
 	s.keys("home")
 	for !strings.Contains(s.selected(), "vision/segment-1") {
 		s.keys("down")

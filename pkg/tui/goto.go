@@ -18,12 +18,12 @@ func (m *Model) chooseView() tea.Cmd {
 	for id := range m.views {
 		ids = append(ids, views.ID(id))
 	}
-	ids = append(ids, views.Pods)
+	ids = append(ids, views.Pods, views.Findings)
 	return choose(m.host, "go to", func() []widget.Found {
 		items := make([]widget.Found, 0, len(ids))
 		for _, id := range ids {
 			digit := ""
-			if id != views.Pods {
+			if id < views.Pods {
 				digit = id.Key()
 			}
 			items = append(items, widget.Found{Kind: digit, Name: id.String()})
@@ -92,10 +92,10 @@ func names(p *live.Picture) []widget.Found {
 
 // goTo shows a view and selects a row of it.
 func (m *Model) goTo(id views.ID, row string) tea.Cmd {
-	if id == views.Pods {
-		m.view = views.Claims
-		m.stack = []screen{m.views[views.Claims]}
-		list := newList(views.Pods, views.Scope{})
+	if id >= views.Pods {
+		m.view = map[views.ID]views.ID{views.Pods: views.Claims, views.Findings: views.Causes}[id]
+		m.stack = []screen{m.views[m.view]}
+		list := newList(id, views.Scope{})
 		list.table.Choose(row)
 		return m.push(list)
 	}

@@ -12,7 +12,6 @@ import (
 	tea "charm.land/bubbletea/v2"
 	"github.com/charmbracelet/x/ansi"
 
-	"github.com/kubectl-dra/kubectl-dra/pkg/tui/live"
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/views"
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/widget"
 )
@@ -41,7 +40,7 @@ func newHelp(about screen, keys ...[]action) *helpScreen {
 }
 
 func (s *helpScreen) title() string               { return "keys in " + s.about }
-func (*helpScreen) seen() live.Seen               { return live.Seen{} }
+func (*helpScreen) hasCauses() bool               { return false }
 func (*helpScreen) refresh(*host) tea.Cmd         { return nil }
 func (*helpScreen) actions(*host) []action        { return nil }
 func (*helpScreen) click(*host, int, int) tea.Cmd { return nil }

@@ -58,8 +58,8 @@ type screen interface {
 	view(h *host) string
 	// bindings are the keys that matter most here, for the line of keys.
 	bindings(h *host) []key.Binding
-	// seen returns the shown parts that background work has to fill in.
-	seen() live.Seen
+	// hasCauses reports whether it shows causes, or what they are found from.
+	hasCauses() bool
 }
 
 // rows is a screen with a selected row.
@@ -76,6 +76,17 @@ type result interface {
 
 // top returns the screen that is shown.
 func (h *host) top() screen { return h.stack[len(h.stack)-1] }
+
+// seen returns what background work has to fill in.
+func (h *host) seen() live.Seen {
+	return live.Seen{Causes: h.top().hasCauses(), Namespace: h.namespace}
+}
+
+// causes returns the newest causes; nil if there are none.
+func (h *host) causes() *live.Causes {
+	found, _ := h.live.Causes(h.namespace)
+	return found
+}
 
 // push opens a screen on top of the current one.
 func (h *host) push(s screen) tea.Cmd {
@@ -96,7 +107,7 @@ func (h *host) back() tea.Cmd {
 
 // refresh brings the current screen up to date.
 func (h *host) refresh() tea.Cmd {
-	return tea.Batch(h.top().refresh(h), h.live.Work(h.top().seen()))
+	return tea.Batch(h.top().refresh(h), h.live.Work(h.seen()))
 }
 
 func (h *host) resize() {

@@ -160,7 +160,7 @@ func TestWhyInKeyLine(t *testing.T) {
 	}
 }
 
-// TestWhyOfFirstPage explains what needs a hand, too, and says where there is nothing to
+// TestWhyOfFirstPage explains causes, too, and says where there is nothing to
 // explain.
 func TestWhyOfFirstPage(t *testing.T) {
 	s := browse(t, 120, 50)
@@ -175,8 +175,14 @@ func TestWhyOfFirstPage(t *testing.T) {
 	s.shows("sent to the clipboard of the terminal: kubectl get resourceclaimtemplate eight-gpus")
 	s.keys("w")
 	s.shows("overview > why Pod research/pretrain-0")
+	s.keys("esc")
+	for !strings.Contains(s.selected(), "driver nic.example.com taints 1 device") {
+		s.keys("up")
+	}
+	s.keys("w")
+	s.shows("overview > why Pod storage/replicate-0")
 	s.keys("esc", "home", "c")
-	s.shows("no command to copy")
+	s.shows("no command is known that would help")
 }
 
 // TestNamesOfViews stand beside each other on 80 columns, whichever is shown, and keep their
@@ -186,7 +192,7 @@ func TestNamesOfViews(t *testing.T) {
 	for id, name := range views.Names() {
 		s.keys(views.ID(id).Key())
 		tabs := s.lines()[1]
-		if !strings.Contains(tabs, "["+views.ID(id).Key()+" "+name+"]") {
+		if !strings.Contains(tabs, "["+views.ID(id).Key()+" "+name) {
 			t.Errorf("the view shown has not its whole name: %s", tabs)
 		}
 		for other, short := range views.ShortNames() {
@@ -196,7 +202,7 @@ func TestNamesOfViews(t *testing.T) {
 		}
 	}
 	s.send(tea.WindowSizeMsg{Width: 60, Height: 20})
-	s.shows("2 3 4 5 6 7 8 9[0 teams]")
+	s.shows("2 3 4 5 6 7 8 9 [0 teams]")
 }
 
 // TestColumnsOnTheRight expects a mark for columns without room.
@@ -231,9 +237,9 @@ func TestHelpSearch(t *testing.T) {
 	s.keys(`"zzz`)
 	s.shows("no key for this")
 	s.keys("esc")
-	s.shows("[6 pending]")
+	s.shows("[6 pending 10]")
 	s.keys("?", `"q`, "?")
 	s.shows("search the keys: q?")
 	s.keys("esc", "?", "?")
-	s.shows("[6 pending]")
+	s.shows("[6 pending 10]")
 }

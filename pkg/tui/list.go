@@ -81,8 +81,12 @@ func (s *listScreen) title() string {
 	return s.id.String()
 }
 
-func (s *listScreen) seen() live.Seen {
-	return live.Seen{Reasons: s.id == views.Pending, Findings: s.id == views.Findings}
+// hasCauses reports whether a list has causes: all do, since the line of the views counts them.
+func (*listScreen) hasCauses() bool { return true }
+
+// ofCauses reports whether the rows are made of causes.
+func (s *listScreen) ofCauses() bool {
+	return s.id == views.Pending || s.id == views.Causes || s.id == views.Findings
 }
 
 func (s *listScreen) resize(width, height int) {
@@ -95,11 +99,8 @@ func (s *listScreen) resize(width, height int) {
 // at a time: what is asked meanwhile is done afterwards.
 func (s *listScreen) refresh(h *host) tea.Cmd {
 	s.wanted.Namespace = h.namespace
-	if s.id == views.Pending {
-		s.wanted.Worked = h.live.Reasons.Version()
-	}
-	if s.id == views.Findings {
-		s.wanted.Worked = h.live.Diagnosis.Version()
+	if s.ofCauses() {
+		s.wanted.Causes = h.causes()
 	}
 	if h.live.Picture() == nil || s.from == h.live.Picture() && s.shown.Same(s.wanted) {
 		return nil
@@ -113,7 +114,7 @@ func (s *listScreen) refresh(h *host) tea.Cmd {
 	return func() tea.Msg {
 		start := time.Now()
 		msg := arrangedMsg{list: s, how: how, from: p}
-		if msg.content, msg.err = catalog.Of(ctx, p, id); msg.err == nil {
+		if msg.content, msg.err = catalog.Of(ctx, p, how.Causes, id); msg.err == nil {
 			msg.rows, msg.note, msg.err = how.Apply(ctx, p, msg.content)
 		}
 		msg.took = time.Since(start)
@@ -201,8 +202,8 @@ func (s *listScreen) actions(h *host) []action {
 	switch s.id {
 	case views.Nodes:
 		actions = append(actions, action{k.heat, keysCloser, func() tea.Cmd { return s.toggleMap(h) }}, action{k.group, keysFind, func() tea.Cmd { return s.chooseGroups(h) }})
-	case views.Pending:
-		actions = append(actions, action{k.copy, keysCloser, func() tea.Cmd { return s.copyCommand(h) }})
+	case views.Pending, views.Causes:
+		actions = append(actions, action{k.copy, keysCloser, func() tea.Cmd { return copyStep(h, s.row()) }})
 	default:
 	}
 	return actions
@@ -244,7 +245,7 @@ func (s *listScreen) chooseOrder(h *host) tea.Cmd {
 
 // describe writes about the row that is selected, where there is a pane for it.
 func (s *listScreen) describe(h *host) tea.Cmd {
-	return s.pane.describe(h, &s.table, s.from, s.shown.Worked)
+	return s.pane.describe(h, &s.table, s.from, s.shown.Causes)
 }
 
 // groups returns the grouping and the order of the map of nodes.
@@ -319,18 +320,6 @@ func (s *listScreen) open(h *host) tea.Cmd {
 	return nil
 }
 
-// copyCommand copies a command of a remedy for the selected row.
-func (s *listScreen) copyCommand(h *host) tea.Cmd {
-	shown, _ := s.table.Shown()
-	explained, ok := shown.(views.Explainer)
-	row, selected := s.table.SelectedRow()
-	if !ok || !selected {
-		h.message = "no command to copy"
-		return nil
-	}
-	return copyRemedy(h, explained.Answer(row))
-}
-
 // click selects a row, or sorts by a column. A second click opens the row, or
 // turns the order round.
 func (s *listScreen) click(h *host, x, y int) tea.Cmd {
@@ -381,8 +370,11 @@ func (s *listScreen) foot(h *host) string {
 	if shown == nil {
 		return oneMoment(h)
 	}
-	if s.id == views.Findings && h.live.Diagnosis.Version() == 0 {
-		return h.look.Say(widget.Faint, h.oneLine("… findings: the checks are being made"))
+	if s.ofCauses() && s.id != views.Pending && s.shown.Causes == nil {
+		if _, err := h.live.Causes(h.namespace); err != nil {
+			return h.look.Say(widget.Bad, h.oneLine(err.Error()))
+		}
+		return h.look.Say(widget.Faint, h.oneLine(fmt.Sprintf("%s %s: being found", h.look.Glyphs.More, s.id)))
 	}
 	text := fmt.Sprintf("%d %s", len(rows), s.id)
 	if all := shown.Rows(); all != len(rows) {
@@ -403,8 +395,11 @@ func (s *listScreen) foot(h *host) string {
 	if s.note != "" {
 		text += "; " + s.note
 	}
-	if s.id == views.Findings && !h.fixed {
-		text += "; events are only read by kubectl dra doctor"
+	if s.ofCauses() {
+		text += causesAge(h, s.shown.Causes)
+		if changes := h.live.Changes(h.namespace); changes != nil && s.id == views.Causes {
+			text += "; " + changes.String()
+		}
 	}
 	if s.id == views.Nodes {
 		// The signs are worth more than the count.
@@ -421,11 +416,19 @@ func (s *listScreen) foot(h *host) string {
 	return h.look.Say(widget.Faint, h.oneLine(text))
 }
 
+// causesAge says of when causes are, where the cluster has changed since.
+func causesAge(h *host, known *live.Causes) string {
+	if known == nil || known.Current(h.live.Picture()) {
+		return ""
+	}
+	return ", as of " + known.At.Format(time.TimeOnly)
+}
+
 func (s *listScreen) bindings(h *host) []key.Binding {
 	k := &h.keys
 	keys := []key.Binding{k.enter}
 	switch s.id {
-	case views.Devices, views.Claims, views.Pending, views.Findings, views.Pods:
+	case views.Devices, views.Claims, views.Pending, views.Causes, views.Findings, views.Pods:
 		keys = append(keys, k.why)
 	default:
 	}
@@ -435,7 +438,7 @@ func (s *listScreen) bindings(h *host) []key.Binding {
 		if s.chart != nil {
 			keys = append(keys, k.orders())
 		}
-	case views.Pending:
+	case views.Pending, views.Causes:
 		keys = append(keys, k.copy)
 	default:
 	}

@@ -44,7 +44,7 @@ func New(ctx context.Context, opts Options) *Model {
 	}
 	m.live = live.New(ctx, live.Options{Source: opts.Source, Fixed: opts.Fixed, Bell: opts.Bell, Now: m.now, After: after})
 	m.configure(&opts.Settings)
-	m.catalog = &views.Catalog{Look: &m.look, Reasons: m.live.Reasons, Diagnosis: m.live.Diagnosis, Columns: opts.Settings.Columns}
+	m.catalog = &views.Catalog{Look: &m.look, Columns: opts.Settings.Columns}
 	nodes := newList(views.Nodes, views.Scope{})
 	m.first = newOverview(&m.look, nodes, m.now())
 	m.views = []screen{m.first, nodes}

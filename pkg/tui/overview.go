@@ -39,10 +39,12 @@ type overviewScreen struct {
 
 // madeOf says what a model was made of: if that is the same, so is the model.
 type madeOf struct {
-	picture            *live.Picture
-	reasons, diagnosis int
-	namespace          string
-	events             int
+	picture   *live.Picture
+	causes    *live.Causes
+	problem   error
+	changes   string
+	namespace string
+	events    int
 	// nodes is true if these are shown as signs, in groups and in an order.
 	nodes bool
 	by    inventory.Grouping
@@ -69,7 +71,7 @@ func newOverview(l *widget.Look, nodes *listScreen, started time.Time) *overview
 
 func (s *overviewScreen) title() string { return views.Overview.String() }
 
-func (*overviewScreen) seen() live.Seen { return live.Seen{Reasons: true, Findings: true} }
+func (*overviewScreen) hasCauses() bool { return true }
 
 func (s *overviewScreen) resize(width, height int) {
 	s.height = height
@@ -81,12 +83,13 @@ func (s *overviewScreen) refresh(h *host) tea.Cmd {
 		return nil
 	}
 	by, order := s.nodes.groups()
-	made := madeOf{h.live.Picture(), h.live.Reasons.Version(), h.live.Diagnosis.Version(), h.namespace, h.live.Happened().Version(), s.page.WantsNodes(), by, order}
+	in := s.summary(h)
+	made := madeOf{h.live.Picture(), in.Causes, in.Problem, in.Changes.String(), h.namespace, h.live.Happened().Version(), s.page.WantsNodes(), by, order}
 	if s.shown == made {
 		return nil
 	}
 	s.loading = true
-	ctx, in, catalog, diagnosis := h.ctx, s.summary(h), h.catalog, h.live.Diagnosis
+	ctx, catalog := h.ctx, h.catalog
 	msg := overviewMsg{screen: s, survey: s.survey, made: made}
 	if s.shown.picture != made.picture {
 		msg.survey = nil
@@ -98,16 +101,12 @@ func (s *overviewScreen) refresh(h *host) tea.Cmd {
 		}
 		if made.nodes && msg.err == nil {
 			var list widget.Content
-			if list, msg.err = catalog.Of(ctx, made.picture, views.Nodes); list != nil {
+			if list, msg.err = catalog.Of(ctx, made.picture, nil, views.Nodes); list != nil {
 				in.Nodes = views.NodesOf(list, nil)
 			}
 		}
 		if msg.err == nil {
-			known := inventory.Known{Namespace: made.namespace, Reason: func(pod *corev1.Pod) api.StuckReason { return in.Reason(pod).StuckReason }}
-			if found, err := diagnosis.Newest(); found != nil && err == nil {
-				known.Findings = found.Findings
-			}
-			msg.overview = msg.survey.Overview(known)
+			msg.overview = msg.survey.Overview(inventory.Known{Namespace: made.namespace, Reason: func(*corev1.Pod) api.StuckReason { return api.StuckReason{} }})
 			msg.model = in.Model(msg.overview)
 		}
 		msg.took = time.Since(start)
@@ -162,22 +161,8 @@ func (s *overviewScreen) actions(h *host) []action {
 		{k.pageUp, keysMove, first},
 		{k.pageDown, keysMove, last},
 		{k.enter, keysMove, func() tea.Cmd { return s.open(h) }},
-		{k.copy, keysCloser, func() tea.Cmd { return s.copyCommand(h) }},
+		{k.copy, keysCloser, func() tea.Cmd { return copyStep(h, s.row()) }},
 	}
-}
-
-// copyCommand copies a command of a remedy for the pod of the selected row.
-func (s *overviewScreen) copyCommand(h *host) tea.Cmd {
-	if pod, ok := s.row().(*inventory.Pod); ok {
-		p := h.live.Picture()
-		if now := p.Cluster.Snapshot.Pod(pod.Namespace, pod.Name); now != nil {
-			if of, waits := p.WaitsFor(now); waits {
-				return copyRemedy(h, h.live.Reasons.Get(of).Answer)
-			}
-		}
-	}
-	h.message = "no command to copy"
-	return nil
 }
 
 // open shows the screen behind the selected row.
@@ -203,11 +188,11 @@ func (s *overviewScreen) click(h *host, x, y int) tea.Cmd {
 
 func (s *overviewScreen) bindings(h *host) []key.Binding {
 	k := &h.keys
-	keys := []key.Binding{k.enter, k.why}
+	keys := []key.Binding{k.enter, k.why, k.copy}
 	if noChanges(h) == "" {
 		keys = append(keys, k.change)
 	}
-	return append(keys, k.find, k.goTo, k.namespace, k.freeze)
+	return append(keys, k.filter, k.find, k.goTo, k.namespace, k.freeze)
 }
 
 // remembered is how old the newest sample of the history may be.
@@ -224,12 +209,11 @@ func (s *overviewScreen) remember(h *host) tea.Cmd {
 // summary takes what a model is made of as it is now.
 func (s *overviewScreen) summary(h *host) *views.Summary {
 	by, order := s.nodes.groups()
-	p, reasons := h.live.Picture(), h.live.Reasons
+	p := h.live.Picture()
+	known, problem := h.live.Causes(h.namespace)
 	return &views.Summary{
-		Look: &h.look, Snapshot: p.Cluster.Snapshot, Fixed: h.fixed, Started: s.started, Reason: func(pod *corev1.Pod) live.Reason {
-			of, _ := p.WaitsFor(pod)
-			return reasons.Get(of)
-		},
+		Look: &h.look, Cluster: p.Cluster, Inventory: p.Inventory, Fixed: h.fixed, Started: s.started, Causes: known, Problem: problem, Changes: h.live.Changes(h.namespace),
+		Stale: strings.TrimPrefix(causesAge(h, known), ", "),
 		Hours: s.history.Hours(h.now()), Events: h.live.Happened().Events(), By: by, Order: order,
 	}
 }

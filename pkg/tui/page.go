@@ -52,7 +52,7 @@ func newPage(text *views.Text) *pageScreen {
 
 func (s *pageScreen) title() string { return s.text.Name }
 
-func (*pageScreen) seen() live.Seen { return live.Seen{} }
+func (*pageScreen) hasCauses() bool { return false }
 
 func (s *pageScreen) resize(width, height int) {
 	s.pager.SetWidth(width)

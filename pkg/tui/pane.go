@@ -20,11 +20,10 @@ type pane struct {
 	// width is the width of the text; without one there is no pane. height is how many
 	// lines it has under the list, 0 for a pane beside it.
 	width, height int
-	// of is the row of the text, from the picture that it was written of, version the
-	// version of the reasons.
+	// of is the row of the text, from the picture and causes the causes that it was written of.
 	of      string
 	from    *live.Picture
-	version int
+	causes  *live.Causes
 	lines   []string
 	writing bool
 	// at is when the text was written, took how long that took.
@@ -75,14 +74,14 @@ func (p *pane) resize(width, height int) (listWidth, listHeight int) {
 }
 
 // describe writes about the row that is selected in a list, unless that is there already.
-func (p *pane) describe(h *host, t *widget.Table, from *live.Picture, version int) tea.Cmd {
+func (p *pane) describe(h *host, t *widget.Table, from *live.Picture, causes *live.Causes) tea.Cmd {
 	row, selected := t.SelectedRow()
 	if p.width == 0 || p.writing || from == nil || !selected {
 		return nil
 	}
-	next := pane{width: p.width, height: p.height, of: t.SelectedKey(), from: from, version: version}
+	next := pane{width: p.width, height: p.height, of: t.SelectedKey(), from: from, causes: causes}
 	if p.of == next.of && len(p.lines) > 0 {
-		same := p.from == next.from && p.version == next.version
+		same := p.from == next.from && p.causes == next.causes
 		if same || h.now().Sub(p.at) < paneTimes*p.took {
 			return nil
 		}

@@ -22,7 +22,7 @@ import (
 func TestPendingByPod(t *testing.T) {
 	s := browse(t, 160, 50)
 	s.keys("6")
-	if row := s.selected(); !strings.Contains(row, "151m") || !strings.Contains(row, "research/pretrain-0") || !strings.Contains(row, "8 gpu") || !strings.Contains(row, "ConstraintUnsatisfiable") {
+	if row := s.selected(); !strings.Contains(row, "151m") || !strings.Contains(row, "research/pretrain-0") || !strings.Contains(row, "8 gpu") || !strings.Contains(row, "cause 1") {
 		t.Errorf("the first row is %q", row)
 	}
 	s.shows("60 ", "devices of the class", "-18", "What would make it fit", "kubectl")
@@ -64,7 +64,7 @@ func TestPendingGroups(t *testing.T) {
 	s := newSession(t, Options{Source: live.NewFixed(base.With(&snapshot.Snapshot{Pods: pods})), Fixed: true, Name: "a file"}, 120, 40)
 	s.keys("6")
 	s.shows("PODS", "research/job/train     12")
-	s.keys("/", `"outlook:never`, "enter")
+	s.keys("/", `"answer:never`, "enter")
 	s.shows("notebook-0")
 	s.lacks("embed-2")
 	s.keys("n", `"media`, "enter", "esc")

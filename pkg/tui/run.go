@@ -14,10 +14,14 @@ import (
 	tea "charm.land/bubbletea/v2"
 	"github.com/charmbracelet/colorprofile"
 	"github.com/charmbracelet/x/ansi"
+	corev1 "k8s.io/api/core/v1"
 
+	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
+	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/inventory"
 	"github.com/kubectl-dra/kubectl-dra/pkg/render"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
+	"github.com/kubectl-dra/kubectl-dra/pkg/tui/live"
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/overview"
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/views"
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/widget"
@@ -58,13 +62,18 @@ const (
 	titleOfWindow = 2
 )
 
-// Once writes an overview of a snapshot as text, as wide as width or, for 0, as wide as it
-// needs, and what could not be read.
-func Once(opts Options, snap *snapshot.Snapshot, o *inventory.Overview, width int, w io.Writer) error {
+// Once writes the overview of a cluster as text, as wide as width or, for 0, as wide as it needs, and
+// what could not be read. It returns what it has written of.
+func Once(ctx context.Context, opts Options, snap *snapshot.Snapshot, width int, w io.Writer) (*inventory.Overview, error) {
 	look := widget.NewLook(opts.Env)
-	taken := snap.Now().Format(time.DateTime)
-	page := &views.Summary{Look: &look, Snapshot: snap, Fixed: true}
-	lines := append([]string{clusterTitle(&look, opts.Context, opts.Name, opts.Namespace) + "  " + taken}, overview.Plain(&look, page.Model(o), max(width, 0))...)
+	c := cluster.New(snap)
+	causes, found, err := live.FindCauses(ctx, c, opts.Namespace)
+	if err != nil {
+		return nil, err
+	}
+	o := found.Examination.Survey.Overview(inventory.Known{Namespace: opts.Namespace, Reason: func(*corev1.Pod) api.StuckReason { return api.StuckReason{} }})
+	page := &views.Summary{Look: &look, Cluster: c, Inventory: found.Examination.Inventory, Fixed: true, Causes: causes}
+	lines := append([]string{clusterTitle(&look, opts.Context, opts.Name, opts.Namespace) + "  " + snap.Now().Format(time.DateTime)}, overview.Plain(&look, page.Model(o), max(width, 0))...)
 	for _, note := range o.Assumptions {
 		lines = append(lines, "Note: "+render.Escape(note))
 	}
@@ -73,7 +82,7 @@ func Once(opts Options, snap *snapshot.Snapshot, o *inventory.Overview, width in
 		text = ansi.Strip(text)
 	}
 	if _, err := io.WriteString(w, text); err != nil {
-		return fmt.Errorf("print the overview: %w", err)
+		return nil, fmt.Errorf("print the overview: %w", err)
 	}
-	return nil
+	return o, nil
 }

@@ -110,9 +110,9 @@ func knownSettings() (settingNames, error) {
 	if err != nil {
 		return settingNames{}, err
 	}
-	catalog := views.Catalog{Look: &l, Reasons: live.NewReasons(), Diagnosis: &live.Diagnosis{}}
-	for id := views.Nodes; id <= views.Pods; id++ {
-		content, err := catalog.Of(context.Background(), empty, id)
+	catalog := views.Catalog{Look: &l}
+	for id := views.Nodes; id <= views.Findings; id++ {
+		content, err := catalog.Of(context.Background(), empty, nil, id)
 		if err != nil {
 			return settingNames{}, err
 		}

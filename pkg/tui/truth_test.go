@@ -72,7 +72,7 @@ func TestUnhealthyDevice(t *testing.T) {
 	s.shows(" !!▂", "! tainted, unhealthy")
 	s = newSession(t, Options{Source: source}, 120, 50)
 	if !slices.ContainsFunc(s.lines(), func(line string) bool {
-		return strings.Contains(line, "serving/llm-1") && strings.Contains(line, "you can fix")
+		return strings.Contains(line, "pod serving/llm-1, stage Running: Device") && strings.HasSuffix(line, " 1  admin")
 	}) {
 		t.Errorf("it does not say who can act for llm-1:\n%s", s.screen())
 	}
@@ -100,19 +100,19 @@ func TestEventsOfYesterday(t *testing.T) {
 
 // TestDeploymentHasItsName calls equal pods of a Deployment after it, not after its ReplicaSet.
 func TestDeploymentHasItsName(t *testing.T) {
-	snap := *example(t)
-	snap.Pods = slices.Clone(snap.Pods)
-	of := snap.Pods[slices.IndexFunc(snap.Pods, func(p *corev1.Pod) bool { return p.Name == "notebook-0" })]
+	snap := example(t)
+	of := snap.Pod("research", "notebook-0")
+	var pods []*corev1.Pod
 	for _, name := range []string{"infer-5c8-a", "infer-5c8-b"} {
 		pod := of.DeepCopy()
 		pod.Name, pod.UID, pod.Labels = name, types.UID(name), map[string]string{"pod-template-hash": "5c8"}
 		pod.CreationTimestamp = metav1.Time{Time: testTime().Add(-24 * time.Hour)}
 		pod.OwnerReferences = []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: "ReplicaSet", Name: "infer-5c8", UID: "infer", Controller: ptr.To(true)}}
 		pod.Status.ResourceClaimStatuses = nil
-		snap.Pods = append(snap.Pods, pod)
+		pods = append(pods, pod)
 	}
-	s := newSession(t, Options{Source: newMoving(&snap)}, 120, 40)
-	s.shows("research/deployment/infer x2")
+	s := newSession(t, Options{Source: newMoving(snap.With(&snapshot.Snapshot{Pods: pods}))}, 120, 40)
+	s.shows("research/deployment/infer     2  ")
 	s.keys("6")
 	s.shows("research/deployment/infer ")
 }

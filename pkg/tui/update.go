@@ -75,11 +75,11 @@ func (m *Model) heard(msg tea.Msg) (tea.Model, tea.Cmd) {
 
 // heardOf passes on news of the cluster, and shows them.
 func (m *Model) heardOf(msg live.Message) tea.Cmd {
-	cmd, news := m.live.Update(msg, m.top().seen())
+	cmd, news := m.live.Update(msg, m.seen())
 	switch news {
 	case live.NewPicture:
 		return tea.Batch(cmd, m.refresh(), m.first.remember(m.host))
-	case live.Findings:
+	case live.NewCauses:
 		return tea.Batch(m.top().refresh(m.host), cmd)
 	default:
 		return cmd
@@ -89,6 +89,7 @@ func (m *Model) heardOf(msg live.Message) tea.Cmd {
 // key takes in a key: something is typed, or it does something.
 func (m *Model) key(msg tea.KeyPressMsg) tea.Cmd {
 	m.message = ""
+	m.live.Looked()
 	if m.line.Asks() {
 		return m.line.Update(msg)
 	}
@@ -122,7 +123,7 @@ func (m *Model) clicked(msg tea.MouseClickMsg) tea.Cmd {
 	case msg.Y >= headLines:
 		return m.top().click(m.host, msg.X, msg.Y-headLines)
 	case msg.Y == headLines-1 && len(m.stack) == 1:
-		if id, ok := tabAt(m.view, m.width, msg.X); ok {
+		if id, ok := tabAt(m.view, m.counts(), m.width, msg.X); ok {
 			return m.show(id)
 		}
 	}

@@ -11,6 +11,7 @@ import (
 	tea "charm.land/bubbletea/v2"
 	"github.com/charmbracelet/x/ansi"
 
+	"github.com/kubectl-dra/kubectl-dra/pkg/tui/views"
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/widget"
 )
 
@@ -48,13 +49,22 @@ func (m *Model) title() string {
 // where names the shown view, or the path to the screen.
 func (m *Model) where() string {
 	if len(m.stack) == 1 {
-		return tabLine(&m.look, m.view, m.width)
+		return tabLine(&m.look, m.view, m.counts(), m.width)
 	}
 	titles := make([]string, 0, len(m.stack))
 	for _, s := range m.stack {
 		titles = append(titles, s.title())
 	}
 	return pathLine(&m.look, titles, m.width)
+}
+
+// counts returns the numbers beside the names of views: the pods that wait, and the causes.
+func (m *Model) counts() map[views.ID]int {
+	counts := map[views.ID]int{views.Pending: m.live.WaitingPods(m.namespace)}
+	if found := m.causes(); found != nil {
+		counts[views.Causes] = len(found.Lines)
+	}
+	return counts
 }
 
 // status returns the current error, else the dashboard's current work, else the gaps.

@@ -15,6 +15,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/commands/cli"
 	"github.com/kubectl-dra/kubectl-dra/pkg/doctor"
+	"github.com/kubectl-dra/kubectl-dra/pkg/inventory"
 	"github.com/kubectl-dra/kubectl-dra/pkg/shell"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/collect"
@@ -65,12 +66,12 @@ func New(streams genericiooptions.IOStreams, config *genericclioptions.ConfigFla
 	cmd := &cobra.Command{
 		Use:   "top",
 		Short: "Watch devices and claims on a dashboard",
-		Long: `Show a dashboard that follows the cluster: what is used, which claims are
-pending and why, what is tainted, broken or about to be evicted. From a class
-you can go on to its pools, devices, claims and pods.
+		Long: `Show a dashboard that follows the cluster: what is used, the causes behind the
+pods that do not run, as 'kubectl dra status' finds them, and what waits. From
+a class you can go on to its pools, devices, claims and pods.
 
 Keys 1 to 9 and 0 choose a view: overview, nodes, pools, devices, claims,
-pending, classes, taints, findings of doctor, teams. Enter opens the selected
+pending, classes, taints, causes, teams. Enter opens the selected
 row, or explains what waits, and Esc goes back. f finds anything by name and
 / filters; w explains a claim, and ? has all keys of a view.
 
@@ -159,7 +160,11 @@ func (f *flags) toOptions(cmd *cobra.Command, streams genericiooptions.IOStreams
 func (o *options) run(ctx context.Context) error {
 	opts := tui.Options{Namespace: o.reader.Only, Env: os.Getenv, Mouse: o.mouse, Color: o.printer.Text.Color, Bell: o.bell, Settings: o.settings}
 	if o.once || !o.reader.Live() {
-		from, err := o.reader.Read(ctx, cli.Scope{})
+		scope := cli.Scope{}
+		if o.printer.Machine == nil {
+			scope = scope.WithCauses()
+		}
+		from, err := o.reader.Read(ctx, scope)
 		if err != nil {
 			return err
 		}
@@ -198,18 +203,18 @@ func (o *options) printOnce(ctx context.Context, opts tui.Options, from *cli.Sou
 	if len(gaps) > 0 && !gapErr.Partial {
 		return gapErr
 	}
-	found, err := doctor.Overview(ctx, cluster.New(from.Snap), o.reader.Only)
-	if err != nil {
-		return err
-	}
+	var found *inventory.Overview
+	var err error
 	if o.printer.Machine == nil {
-		err = tui.Once(opts, from.Snap, found, o.printer.Text.Width, o.streams.Out)
-	} else {
-		err = o.printer.Machine.PrintObj(&found.Overview, o.streams.Out)
+		found, err = tui.Once(ctx, opts, from.Snap, o.printer.Text.Width, o.streams.Out)
+	} else if found, err = doctor.Overview(ctx, cluster.New(from.Snap), o.reader.Only); err == nil {
+		if err = o.printer.Machine.PrintObj(&found.Overview, o.streams.Out); err != nil {
+			err = fmt.Errorf("print the overview: %w", err)
+		}
 	}
 	switch {
 	case err != nil:
-		return fmt.Errorf("print the overview: %w", err)
+		return err
 	case len(gaps) > 0:
 		return gapErr
 	case found.Unending != "":

@@ -36,7 +36,10 @@ func (o *options) explainWaiting(ctx context.Context) error {
 	var causes *cause.Found
 	var found []explain.Answer
 	if isTable && len(targets) > 0 {
-		causes, found, err = withCauses(ctx, c, namespace, targets)
+		if causes, err = cause.Find(ctx, c, cause.Options{Namespace: namespace}); err != nil {
+			return err
+		}
+		found, err = causes.Answers(ctx, targets)
 	} else {
 		found, err = explain.ExplainEach(ctx, c, targets)
 	}
@@ -69,38 +72,6 @@ func (o *options) explainWaiting(ctx context.Context) error {
 	return err
 }
 
-// withCauses finds the causes of a namespace, or of all if that is empty, and the answers about the
-// targets.
-func withCauses(ctx context.Context, c *cluster.Cluster, namespace string, targets []explain.Options) (*cause.Found, []explain.Answer, error) {
-	causes, err := cause.Find(ctx, c, cause.Options{Namespace: namespace})
-	if err != nil {
-		return nil, nil, err
-	}
-	known := map[api.ObjectRef]explain.Answer{}
-	for i, pod := range c.Waiting() {
-		known[api.RefTo(api.KindPod, pod)] = causes.Examination.Answers[i]
-	}
-	var others []explain.Options
-	for i := range targets {
-		if _, ok := known[targets[i].Object]; !ok {
-			others = append(others, targets[i])
-		}
-	}
-	// These are not in the queue: pods on their nodes, and workloads without pods.
-	more, err := explain.ExplainEach(ctx, c, others)
-	if err != nil {
-		return nil, nil, err
-	}
-	for i := range others {
-		known[others[i].Object] = more[i]
-	}
-	found := make([]explain.Answer, 0, len(targets))
-	for i := range targets {
-		found = append(found, known[targets[i].Object])
-	}
-	return causes, found, nil
-}
-
 // printWaiting writes a table, or the format of -o. The namespace may be gone.
 func (o *options) printWaiting(causes *cause.Found, explanations []*api.Explanation, namespace string, gone bool, hidden *snapshot.Gap) error {
 	if hidden != nil {
@@ -115,7 +86,7 @@ func (o *options) printWaiting(causes *cause.Found, explanations []*api.Explanat
 		if causes == nil {
 			return o.printer.Print(explanations, true)
 		}
-		if err := render.Waiting(o.streams.Out, causes.Status.Causes, waitingRows(causes, explanations), o.printer.Text); err != nil {
+		if err := render.Waiting(o.streams.Out, causes.Status.Causes, causes.Rows(explanations), o.printer.Text); err != nil {
 			return fmt.Errorf("print explanations: %w", err)
 		}
 		return nil
@@ -137,23 +108,4 @@ func (o *options) printWaiting(causes *cause.Found, explanations []*api.Explanat
 		return fmt.Errorf("print explanations: %w", err)
 	}
 	return nil
-}
-
-// waitingRows makes a row for pods with one owner and one answer.
-func waitingRows(causes *cause.Found, explanations []*api.Explanation) []*render.WaitingRow {
-	var rows []*render.WaitingRow
-	for _, group := range explain.GroupAnswers(explanations) {
-		e := group.First
-		row := &render.WaitingRow{
-			Namespace: e.Target.Namespace, Name: group.Name(), Verdict: e.Verdict, Stage: e.Stage, Outlook: explain.When(e), AgeSeconds: group.Oldest, Summary: group.Summary(), Pods: len(group.Names),
-		}
-		if e.Verdict == api.Fits && e.Placement != nil && e.OtherScheduler == nil {
-			row.Node = e.Placement.Node
-		}
-		for _, name := range group.Names {
-			row.Causes = append(row.Causes, causes.Of(api.Ref(e.Target.Kind, e.Target.Namespace, name))...)
-		}
-		rows = append(rows, row)
-	}
-	return rows
 }

@@ -31,9 +31,6 @@ type Options struct {
 type Cluster struct {
 	ctx  context.Context //nolint:containedctx // a model cannot be given one
 	opts Options
-	// Reasons and Diagnosis belong to the newest picture for which they are known.
-	Reasons   *Reasons
-	Diagnosis *Diagnosis
 
 	picture  *Picture
 	troubles inventory.Troubles
@@ -49,21 +46,26 @@ type Cluster struct {
 
 	alarm    AlarmMemory
 	happened inventory.EventLog
-	// reasoning is true while a reason is found, and for a while afterwards; diagnosing
-	// while the checks are made.
-	reasoning, diagnosing bool
+	// causes are the newest ones, noCauses is why there are no newer ones. finding is true while
+	// they are looked for, pausing for a while afterwards.
+	causes           *Causes
+	noCauses         error
+	finding, pausing bool
+	// last has the causes at the last key, before the causes of an earlier look at the dashboard.
+	last, before glance
 }
 
 // New follows a cluster. All work in the background ends with the context.
 func New(ctx context.Context, opts Options) *Cluster {
-	return &Cluster{ctx: ctx, opts: opts, Reasons: NewReasons(), Diagnosis: &Diagnosis{}}
+	return &Cluster{ctx: ctx, opts: opts}
 }
 
 // Seen has the visible parts of the dashboard.
 type Seen struct {
-	// Reasons is true if it says why claims and pods wait, Findings if it says what doctor
-	// finds.
-	Reasons, Findings bool
+	// Causes is true if it shows causes, or what they are found from; Namespace is the namespace
+	// whose causes they are, empty for all.
+	Causes    bool
+	Namespace string
 }
 
 // News has the parts to draw again.
@@ -72,8 +74,8 @@ type News int
 // The news.
 const (
 	NoNews News = iota
-	// Findings is one more reason, or a diagnosis.
-	Findings
+	// NewCauses are newer causes, or why there are none.
+	NewCauses
 	// NewPicture is a newer picture.
 	NewPicture
 )
@@ -95,30 +97,23 @@ type (
 	}
 	// restedMsg ends the pause after a picture.
 	restedMsg struct{}
-	// reasonMsg says that one reason more is known, and how long to wait for the next.
-	reasonMsg struct {
-		done  bool
-		pause time.Duration
+	// causesMsg has new causes, and how long it took to find them. Without causes and an error,
+	// the search was ended.
+	causesMsg struct {
+		causes *Causes
+		err    error
+		took   time.Duration
 	}
-	// reasonRestedMsg ends the pause after a reason.
-	reasonRestedMsg struct{}
-	// diagnosedMsg says that there is a newer diagnosis, after so long.
-	diagnosedMsg struct {
-		done bool
-		took time.Duration
-	}
-	// diagnosisRestedMsg ends the pause after a diagnosis.
-	diagnosisRestedMsg struct{}
+	// causesRestedMsg ends the pause after causes.
+	causesRestedMsg struct{}
 )
 
-func (ChangedMsg) ofCluster()         {}
-func (ClockMsg) ofCluster()           {}
-func (pictureMsg) ofCluster()         {}
-func (restedMsg) ofCluster()          {}
-func (reasonMsg) ofCluster()          {}
-func (reasonRestedMsg) ofCluster()    {}
-func (diagnosedMsg) ofCluster()       {}
-func (diagnosisRestedMsg) ofCluster() {}
+func (ChangedMsg) ofCluster()      {}
+func (ClockMsg) ofCluster()        {}
+func (pictureMsg) ofCluster()      {}
+func (restedMsg) ofCluster()       {}
+func (causesMsg) ofCluster()       {}
+func (causesRestedMsg) ofCluster() {}
 
 // Connected reports whether there is a connection.
 func (c *Cluster) Connected() bool { return c.opts.Source != nil }

@@ -9,8 +9,6 @@ import (
 	"sync"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
-
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain"
@@ -38,8 +36,6 @@ type Picture struct {
 	// Gaps are the assumptions of a preview, and the gaps in the snapshot, the most
 	// important first.
 	Gaps []string
-	// waitsFor has the keys under which the reasons of waiting pods are known.
-	waitsFor map[*corev1.Pod]api.ObjectRef
 
 	mu sync.Mutex
 	// made has the results for the picture, by name.
@@ -58,7 +54,7 @@ func Take(ctx context.Context, source Source, before *Picture) (*Picture, *clust
 	if err := ctx.Err(); err != nil {
 		return nil, nil, fmt.Errorf("take a picture: %w", err)
 	}
-	p := &Picture{source: source, made: map[string]any{}, waitsFor: map[*corev1.Pod]api.ObjectRef{}}
+	p := &Picture{source: source, made: map[string]any{}}
 	var d *cluster.Delta
 	if before != nil {
 		d = cluster.Between(before.Cluster.Snapshot, snap)
@@ -75,9 +71,6 @@ func Take(ctx context.Context, source Source, before *Picture) (*Picture, *clust
 	c := p.Cluster
 	p.Inventory = inventory.New(c)
 	p.Pools, p.Gaps = p.Inventory.Usage(), inventory.Assumptions(snap)
-	for _, pod := range c.Waiting() {
-		p.waitsFor[pod] = waitsFor(c, pod)
-	}
 	p.Cost = time.Since(start)
 	return p, d, nil
 }
@@ -108,8 +101,13 @@ func (p *Picture) Forget(name string) {
 // without.
 func (p *Picture) Explain(ctx context.Context, options explain.Options) (*api.Explanation, error) {
 	c := p.Cluster
-	resource := map[string]string{api.KindClaim: "resourceclaims", api.KindPod: "pods"}[options.Object.Kind]
-	more, err := p.source.Target(ctx, snapshot.Argument{Resource: resource, Namespace: options.Object.Namespace, Name: options.Object.Name})
+	var more *snapshot.Snapshot
+	var err error
+	if resource := map[string]string{api.KindClaim: "resourceclaims", api.KindPod: "pods"}[options.Object.Kind]; resource != "" {
+		more, err = p.source.Target(ctx, snapshot.Argument{Resource: resource, Namespace: options.Object.Namespace, Name: options.Object.Name})
+	} else {
+		more, err = p.source.Problems(ctx)
+	}
 	if err == nil && more != p.Cluster.Snapshot {
 		c = c.Amended(more)
 	}
@@ -130,23 +128,6 @@ func (p *Picture) Claims() []api.Claim {
 	return claims
 }
 
-// WaitsFor returns what the reason of a pod that waits is known by; false for other pods.
-func (p *Picture) WaitsFor(pod *corev1.Pod) (of api.ObjectRef, waits bool) {
-	of, waits = p.waitsFor[pod]
-	return of, waits
-}
-
-// waitsFor returns what the reason of a pod that waits is known by: its first pending claim
-// or, if its claims do not exist yet or have their devices, the pod itself.
-func waitsFor(c *cluster.Cluster, pod *corev1.Pod) api.ObjectRef {
-	for _, pc := range c.Claims.OfPod(pod) {
-		if pc.Claim != nil && snapshot.Pending(pc.Claim) && c.Snapshot.Claim(pc.Claim.Namespace, pc.Claim.Name) != nil {
-			return api.RefTo(api.KindClaim, pc.Claim)
-		}
-	}
-	return api.RefTo(api.KindPod, pod)
-}
-
 // Unread returns the gaps of a picture, none if there is no picture yet.
 func (p *Picture) Unread() []string {
 	if p == nil {
@@ -158,4 +139,44 @@ func (p *Picture) Unread() []string {
 // KnowsNamespace reports whether a namespace exists, true if that is not known.
 func (p *Picture) KnowsNamespace(name string) bool {
 	return name == "" || p == nil || !p.Cluster.Snapshot.NamespaceGone(name)
+}
+
+// maxUsers limits how many pods that wait for one claim are asked about.
+const maxUsers = 4
+
+// answerIn answers with the pods before it in the queue: where a pod fits, or a claim that pods
+// wait for, those that come first may get what it could have.
+func answerIn(ctx context.Context, c *cluster.Cluster, options explain.Options) (*api.Explanation, error) {
+	answer, err := explain.ExplainWith(ctx, c, options)
+	if err != nil || answer.Verdict != api.Fits {
+		return answer, err
+	}
+	var targets []explain.Options
+	switch options.Object.Kind {
+	case api.KindPod:
+		targets = []explain.Options{options}
+	case api.KindClaim:
+		claim := c.Snapshot.Claim(options.Object.Namespace, options.Object.Name)
+		if claim == nil {
+			return answer, nil
+		}
+		for _, pod := range lifecycle.PodsUsing(c.Snapshot, claim) {
+			if snapshot.Waits(pod) && len(targets) < maxUsers {
+				targets = append(targets, explain.Options{Object: api.RefTo(api.KindPod, pod)})
+			}
+		}
+	}
+	if len(targets) == 0 {
+		return answer, nil
+	}
+	queued, err := explain.ExplainEach(ctx, c, targets)
+	if err != nil {
+		return nil, fmt.Errorf("decide the pods before: %w", err)
+	}
+	for _, each := range queued {
+		if each.Err != nil || each.Explanation.Verdict != api.DoesNotFit || each.Explanation.Code != api.PodsCompete {
+			return answer, nil //nolint:nilerr // what was found without the queue is true
+		}
+	}
+	return queued[0].Explanation, nil
 }

@@ -17,6 +17,9 @@ type Source interface {
 	// Target is the cluster with what else is known about one object: events,
 	// and what holds a pod back. It may ask a server, unlike Snapshot.
 	Target(ctx context.Context, target snapshot.Argument) (*snapshot.Snapshot, error)
+	// Problems is the cluster with what else there is to know about pods that do not run: events,
+	// and what holds them back. It may ask a server, too.
+	Problems(ctx context.Context) (*snapshot.Snapshot, error)
 	// Changed gets a value after something changed.
 	Changed() <-chan struct{}
 	// Trouble returns the error that keeps the source from knowing more, and since when;
@@ -40,6 +43,9 @@ func (f Fixed) Snapshot() *snapshot.Snapshot { return f.snap }
 func (f Fixed) Target(context.Context, snapshot.Argument) (*snapshot.Snapshot, error) {
 	return f.snap, nil
 }
+
+// Problems always returns the same snapshot.
+func (f Fixed) Problems(context.Context) (*snapshot.Snapshot, error) { return f.snap, nil }
 
 // Changed never gets anything.
 func (Fixed) Changed() <-chan struct{} { return nil }

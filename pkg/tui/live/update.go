@@ -40,28 +40,17 @@ func (c *Cluster) Update(msg Message, seen Seen) (tea.Cmd, News) {
 		if c.dirty {
 			return c.Take(), NoNews
 		}
-	case reasonMsg:
-		if msg.done {
-			return c.opts.After(msg.pause, reasonRestedMsg{}), Findings
-		}
-		c.reasoning = false
-	case reasonRestedMsg:
-		c.reasoning = false
-		return c.reason(seen), NoNews
-	case diagnosedMsg:
-		if msg.done {
-			return c.opts.After(max(diagnosisRest, diagnosisTimes*msg.took), diagnosisRestedMsg{}), Findings
-		}
-		c.diagnosing = false
-	case diagnosisRestedMsg:
-		c.diagnosing = false
-		return c.diagnose(seen), NoNews
+	case causesMsg:
+		return c.foundCauses(msg)
+	case causesRestedMsg:
+		c.pausing = false
+		return c.find(seen), NoNews
 	}
 	return nil, NoNews
 }
 
 // Work works out the visible parts that are not known yet.
-func (c *Cluster) Work(seen Seen) tea.Cmd { return tea.Batch(c.reason(seen), c.diagnose(seen)) }
+func (c *Cluster) Work(seen Seen) tea.Cmd { return c.find(seen) }
 
 // Freeze keeps the picture, or goes on.
 func (c *Cluster) Freeze(seen Seen) tea.Cmd {

@@ -58,12 +58,7 @@ func (c *Cluster) Brief(namespace string) []string {
 	if _, trouble := c.trouble(); trouble != nil {
 		parts = append(parts, "no answer")
 	}
-	waiting := 0
-	for of, n := range c.troubles.Waiting {
-		if namespace == "" || of == namespace {
-			waiting += n
-		}
-	}
+	waiting := c.WaitingPods(namespace)
 	if waiting == 1 {
 		parts = append(parts, "1 waits")
 	} else if waiting > 1 {

@@ -4,55 +4,31 @@
 package overview
 
 import (
+	"cmp"
 	"fmt"
-	"slices"
 	"strings"
-	"time"
 
 	"github.com/charmbracelet/x/ansi"
-	"k8s.io/apimachinery/pkg/util/duration"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/render"
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/widget"
 )
 
-// index returns the row of a section that is selected, negative if none is.
-func index[T any](p *Page, section string, rows []T, id func(*T) string) int {
-	return slices.IndexFunc(rows, func(row T) bool { return p.selected == section+" "+id(&row) })
-}
-
-// about says all that is known of the selected row: a title, and paragraphs.
-func (p *Page) about() (title string, text []string) {
-	m := &p.model
-	if i := index(p, "capacity", m.Classes.Rows, func(c *Class) string { return c.Name }); i >= 0 {
-		return "Class " + m.Classes.Rows[i].Name, p.aboutClass(&m.Classes.Rows[i])
-	}
-	if i := index(p, "stuck", m.Stuck.Rows, func(s *Stuck) string { return s.Key }); i >= 0 {
-		return m.Stuck.Rows[i].Name, aboutStuck(&m.Stuck.Rows[i])
-	}
-	if i := index(p, "teams", m.Teams.Rows, func(t *Team) string { return t.Namespace }); i >= 0 {
-		return "Namespace " + m.Teams.Rows[i].Namespace, p.aboutTeam(&m.Teams.Rows[i])
-	}
-	if i := index(p, "hands", m.Hands.Rows, func(h *Hand) string { return h.Name + " " + h.Text }); i >= 0 {
-		return m.Hands.Rows[i].Name, []string{m.Hands.Rows[i].Text}
-	}
-	if i := index(p, "events", m.Events.Rows, func(e *Event) string { return e.Key }); i >= 0 {
-		return "Event", []string{m.Events.Rows[i].At.Format(time.DateTime) + "  " + m.Events.Rows[i].Text}
-	}
-	return "", nil
-}
-
 // remark describes the selected row, on a limited number of lines. The last one is cut.
-func (p *Page) remark(most int) []string {
-	_, text := p.about()
-	if len(text) == 0 || most < 1 {
+func (p *Page) remark(l *screen, most int) []string {
+	b, at := l.selected(p.selected)
+	if at < 0 || b.about == nil || most < 1 {
 		return nil
 	}
-	said := render.Escape(text[0])
-	lines := strings.Split(ansi.Wrap(said, max(p.width, 1), ""), "\n")
+	_, text := b.about(at)
+	var lines []string
+	for _, paragraph := range text[:min(len(text), 2)] {
+		if paragraph != "" {
+			lines = append(lines, strings.Split(ansi.Wrap(render.Escape(paragraph), max(p.width, 1), ""), "\n")...)
+		}
+	}
 	if len(lines) > most {
-		rest := strings.Join(lines[most-1:], " ")
-		lines = append(lines[:most-1], ansi.Truncate(rest, p.width, p.look.Glyphs.More))
+		lines = append(lines[:most-1], ansi.Truncate(strings.Join(lines[most-1:], " "), p.width, p.look.Glyphs.More))
 	}
 	for i := range lines {
 		lines[i] = p.look.Say(widget.Faint, lines[i])
@@ -60,22 +36,23 @@ func (p *Page) remark(most int) []string {
 	return lines
 }
 
-// pane describes the selected row or, without one, the first stuck pod.
-func (p *Page) pane(width int) box {
-	title, text := p.about()
-	var drawn []string
-	rows := p.model.Stuck.Rows
-	if i := index(p, "stuck", rows, func(s *Stuck) string { return s.Key }); i >= 0 && rows[i].Lines != nil {
-		text, drawn = append(aboutWait(&rows[i]), ""), rows[i].Lines(max(width-1, 1))
-	}
-	var lines []string
-	for _, paragraph := range text {
-		for _, line := range strings.Split(ansi.Wrap(render.Escape(paragraph), max(width-1, 1), ""), "\n") {
-			lines = append(lines, " "+line)
+// pane describes the row of a box, or says that none is selected.
+func (p *Page) pane(b *box, at, width int) box {
+	title, lines := "", []string{}
+	if at >= 0 && b.about != nil {
+		var text []string
+		title, text = b.about(at)
+		if b.lines != nil && b.lines(at) != nil {
+			text = nil
+			for _, line := range b.lines(at)(max(width-1, 1)) {
+				lines = append(lines, ansi.Truncate(" "+line, width, p.look.Glyphs.More))
+			}
 		}
-	}
-	for _, line := range drawn {
-		lines = append(lines, ansi.Truncate(" "+line, width, p.look.Glyphs.More))
+		for _, paragraph := range text {
+			for _, line := range strings.Split(ansi.Wrap(render.Escape(paragraph), max(width-1, 1), ""), "\n") {
+				lines = append(lines, " "+line)
+			}
+		}
 	}
 	return box{
 		name: "pane", title: render.Escape(title), count: len(lines), none: "move the cursor to see more of a row here",
@@ -116,32 +93,7 @@ func (p *Page) aboutClass(c *Class) []string {
 }
 
 func aboutStuck(s *Stuck) []string {
-	text := []string{s.Reason}
-	if s.Reason == "" {
-		text = []string{"not explained yet"}
-	}
-	text = append(append(text, ""), aboutWait(s)...)
-	if s.Outlook != "" {
-		text = append(text, "Outlook    "+s.Outlook)
-	}
-	if len(s.Remedies) > 0 {
-		text = append(append(text, ""), s.Remedies...)
-	}
-	return text
-}
-
-// aboutWait returns why the pod of a row waits, in a word, how long, and for what.
-func aboutWait(s *Stuck) (text []string) {
-	if s.Code != "" {
-		text = append(text, "Reason     "+s.Code)
-	}
-	if s.Wait >= 0 {
-		text = append(text, "Waits      "+duration.HumanDuration(s.Wait))
-	}
-	if s.Asks != "" {
-		text = append(text, "Asks       "+s.Asks)
-	}
-	return text
+	return []string{cmp.Or(s.Summary, "not explained yet")}
 }
 
 func (p *Page) aboutTeam(t *Team) []string {

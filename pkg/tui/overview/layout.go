@@ -4,12 +4,12 @@
 package overview
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/charmbracelet/x/ansi"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/render"
-	"github.com/kubectl-dra/kubectl-dra/pkg/tui/widget"
 )
 
 const (
@@ -18,8 +18,12 @@ const (
 	wide, pair = 150, 80
 	// tall is the height from which on nodes are shown as signs.
 	tall = 44
+	// pairLines is the height from which on the verdict has two lines.
+	pairLines = 26
 	// paneWidth is the largest width of the pane.
 	paneWidth = 78
+	// separator is the width of the line between boxes beside each other.
+	separator = 1
 )
 
 // box is a section with its place.
@@ -31,11 +35,16 @@ type box struct {
 	// id is the key of a row, open what it opens.
 	id   func(i int) string
 	open func(i int) any
-	all  any
-	none string
+	// item returns the item of a row, about the title and the paragraphs of its description, and
+	// lines draw more than these. They may be nil.
+	item  func(i int) any
+	about func(i int) (title string, text []string)
+	lines func(i int) func(width int) []string
+	all   any
+	none  string
 
 	width int
-	// height is how many lines are inside of the frame, shown how many rows are on them.
+	// height is how many lines there are below the title, shown how many rows are on them.
 	height, shown int
 }
 
@@ -57,6 +66,17 @@ func (b *box) keys() []string {
 
 // hasRest reports whether there is a line that stands for the rows that are not shown.
 func (b *box) hasRest() bool { return b.all != nil && b.shown < b.count && b.shown < b.height }
+
+// selected returns the box with a row of a key, and the row: a negative one for the line that stands
+// for others, and for no row.
+func (s *screen) selected(key string) (*box, int) {
+	for _, b := range s.boxes() {
+		if at := slices.Index(b.keys(), key); at >= 0 && at < b.shown {
+			return b, at
+		}
+	}
+	return nil, -1
+}
 
 // opens returns the item behind the row, or the line, with a key.
 func (b *box) opens(at int) any {
@@ -122,48 +142,49 @@ func (s *screen) boxes() []*box {
 // the cursor are shown.
 func (p *Page) layout() *screen {
 	s := &screen{leftWidth: p.width, verdict: p.verdict(p.width)}
-	capacity, stuck, teams, hands, events := p.capacity(), p.stuck(), p.teams(), p.hands(), p.events()
+	capacity, causes, stuck, teams, events := p.capacity(), p.causes(), p.stuck(), p.teams(), p.events()
 	switch {
 	case p.plain:
-		s.left = groups([]box{capacity}, []box{stuck}, []box{teams}, []box{hands})
+		s.left = groups([]box{capacity}, []box{causes}, []box{stuck}, []box{teams})
 		if events.count > 0 {
 			s.left = append(s.left, groups([]box{events})...)
 		}
 	case p.width >= wide:
 		s.rightWidth = min(paneWidth, p.width*2/5)
 		s.leftWidth = p.width - s.rightWidth
-		s.left = groups([]box{capacity}, []box{stuck}, []box{teams, hands})
-		if nodes := p.nodes(s.leftWidth - widget.FrameWidth); nodes.count > 0 && p.WantsNodes() {
+		s.left = groups([]box{capacity}, []box{causes}, []box{stuck}, []box{teams})
+		if nodes := p.nodes(s.leftWidth); nodes.count > 0 && p.WantsNodes() {
 			s.left = append(s.left, groups([]box{nodes})...)
 		}
-		s.right = groups([]box{p.pane(s.rightWidth - widget.FrameWidth)}, []box{events})
-	case p.width >= pair:
-		s.left = groups([]box{capacity}, []box{stuck}, []box{teams, hands})
-		s.remark = 1
+		s.right = groups([]box{{name: "pane"}}, []box{events})
 	default:
-		s.left = groups([]box{capacity}, []box{stuck}, []box{hands}, []box{teams})
-		s.remark = 1
+		s.left = groups([]box{capacity}, []box{causes}, []box{stuck}, []box{teams})
+		s.remark = min(p.height/6, 3)
 	}
-	if p.model.Events.None == "" && events.count == 0 {
+	switch last := len(s.left) - 1; {
+	case p.plain:
+	case p.model.Events.None == "" && events.count == 0:
 		// A file has no events.
 		s.right = s.right[:min(len(s.right), 1)]
-	} else if p.width < wide && !p.plain {
+	case p.width >= wide:
+	case p.width >= pair:
+		s.left[last].boxes = append(s.left[last].boxes, events)
+	default:
 		s.left = append(s.left, groups([]box{events})...)
 	}
-	if p.height < 8 {
-		s.remark = 0
-	}
 	place(s.left, s.leftWidth)
-	place(s.right, s.rightWidth)
 	if p.plain {
 		for i := range s.left {
-			spread(s.left[i:i+1], s.left[i].wants()+widget.FrameHeight)
+			spread(s.left[i:i+1], s.left[i].wants()+1)
 		}
 		return s
 	}
 	height := p.height - len(s.verdict) - s.remark
 	s.above, s.left, s.below = p.fit(s.left, height)
 	if len(s.right) > 0 {
+		b, at := s.selected(p.selected)
+		s.right[0].boxes[0] = p.pane(b, at, s.rightWidth-separator)
+		place(s.right, s.rightWidth-separator)
 		spread(s.right, height)
 		stretch(s.right, height)
 	}
@@ -185,7 +206,7 @@ func place(groups []group, width int) {
 		boxes[0].width = width
 		if len(boxes) > 1 {
 			boxes[1].width = width * 9 / 20
-			boxes[0].width = width - boxes[1].width
+			boxes[0].width = width - boxes[1].width - separator
 		}
 	}
 }
@@ -193,7 +214,7 @@ func place(groups []group, width int) {
 // fit gives groups their heights. If there is too little room, those around the cursor
 // are shown.
 func (p *Page) fit(groups []group, height int) (above, shown, below []group) {
-	const least = 2 + widget.FrameHeight
+	const least = 1 + 4
 	room := max(height/least, 1)
 	if len(groups) <= room {
 		spread(groups, height)
@@ -218,7 +239,7 @@ func spread(groups []group, height int) {
 	left := height
 	for i := range groups {
 		groups[i].height = 1
-		left -= 1 + widget.FrameHeight
+		left -= 1 + 1
 	}
 	for given := true; given && left > 0; {
 		given = false
@@ -240,7 +261,7 @@ func spread(groups []group, height int) {
 // stretch gives the last group the remaining lines.
 func stretch(groups []group, height int) {
 	for i := range groups {
-		height -= groups[i].height + widget.FrameHeight
+		height -= groups[i].height + 1
 	}
 	last := &groups[len(groups)-1]
 	last.height += max(height, 0)
@@ -253,18 +274,18 @@ func stretch(groups []group, height int) {
 func (s *screen) keyAt(x, y int) string {
 	groups, from := s.left, 0
 	if x >= s.leftWidth {
-		groups, from = s.right, s.leftWidth
+		groups, from = s.right, s.leftWidth+separator
 	}
 	line := y - len(s.verdict)
 	for _, g := range groups {
-		if line >= g.height+widget.FrameHeight {
-			line -= g.height + widget.FrameHeight
+		if line > g.height {
+			line -= g.height + 1
 			continue
 		}
 		for i := range g.boxes {
 			b := &g.boxes[i]
 			if x < from || x >= from+b.width {
-				from += b.width
+				from += b.width + separator
 				continue
 			}
 			if keys := b.keys(); line >= 1 && line-1 < len(keys) {
@@ -277,8 +298,13 @@ func (s *screen) keyAt(x, y int) string {
 	return ""
 }
 
-// verdict returns the marks, on as many lines as they need, but two at most.
+// verdict returns the marks, on as many lines as they need, but two at most, and one where there
+// are few lines.
 func (p *Page) verdict(width int) []string {
+	most := 2
+	if p.height < pairLines {
+		most = 1
+	}
 	const between = "   "
 	lines := []string{""}
 	for _, mark := range p.model.Verdict {
@@ -287,7 +313,7 @@ func (p *Page) verdict(width int) []string {
 		switch {
 		case last == "":
 			lines[len(lines)-1] = " " + text
-		case ansi.StringWidth(last+between+text) <= width || len(lines) == 2 && !p.plain:
+		case ansi.StringWidth(last+between+text) <= width || len(lines) == most && !p.plain:
 			lines[len(lines)-1] = last + between + text
 		default:
 			lines = append(lines, " "+text)

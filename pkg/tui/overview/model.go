@@ -15,13 +15,16 @@ type Model struct {
 	// Verdict says in a line how the cluster is.
 	Verdict []Mark
 	Classes Section[Class]
-	Stuck   Section[Stuck]
+	Causes  Section[Cause]
+	// Changes says what changed since somebody looked; empty if nothing did.
+	Changes string
+	// Stuck are the pods that wait, and others that do not run.
+	Stuck Section[Stuck]
 	// Pods counts the pods that are stuck, Waiting is how that changed over the last
 	// hour, from 0 to 1; a negative value is not known.
 	Pods    int
 	Waiting []float64
 	Teams   Section[Team]
-	Hands   Section[Hand]
 	Events  Section[Event]
 	// Nodes are the nodes as a sign each, only where [Page.WantsNodes]; NodeLegend explains
 	// the signs, and OpenNodes is opened for them.
@@ -66,27 +69,41 @@ type Class struct {
 	Item any
 }
 
-// Stuck are pods that wait, or cannot work with their devices, for the same reason.
+// Cause is a row of the causes.
+type Cause struct {
+	// Key tells rows apart, Mark says that it is new or over; it may be empty.
+	Key, Mark string
+	// Number is the number in a status; empty for a cause that is over.
+	Number string
+	// Age is for how long pods suffer from it, empty if that is not known.
+	Age, Message string
+	// Pods counts the pods that suffer, and Affected names them. Who can act, Step says what they can
+	// do, and Then what changes then.
+	Pods                      int
+	Affected, Who, Step, Then string
+	Tone                      widget.Tone
+	// Lines draw all that is known, no line wider than width.
+	Lines      func(width int) []string
+	Open, Item any
+}
+
+// Stuck are pods that wait, or cannot work with their devices, and get the same answer.
 type Stuck struct {
-	// Wait is how long the first of them has been waiting; negative if that is not
-	// known.
-	Wait time.Duration
+	// Wait is how long the first of them has been waiting, empty if that is not known.
+	Wait string
 	// Key tells rows apart.
 	Key string
 	// Name is the name of the pod, or of the pods' owner; Count counts the pods.
 	Name  string
 	Count int
 	Asks  string
-	// Code and Reason are empty as long as the reason is not known; Who can act.
-	Code, Reason, Who string
-	Tone              widget.Tone
-	// Remedies would help.
-	Remedies []string
-	// Lines draw the reason of the first of them and what would help, no line wider than
-	// width; nil for a row that has no more than the rest says.
-	Lines   func(width int) []string
-	Outlook string
-	Open    any
+	// Answer is the answer in a few words, and Summary the sentence; empty as long as they are not
+	// known.
+	Answer, Summary string
+	Tone            widget.Tone
+	// Lines draw the answer for the first of them, no line wider than width; nil without one.
+	Lines func(width int) []string
+	Open  any
 	// Item is the first of them.
 	Item any
 }
@@ -95,14 +112,6 @@ type Stuck struct {
 type Team struct {
 	api.Team
 	Open any
-}
-
-// Hand is something that needs a hand.
-type Hand struct {
-	Sign       string
-	Tone       widget.Tone
-	Name, Text string
-	Open, Item any
 }
 
 // Event is something that happened.

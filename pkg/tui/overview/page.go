@@ -23,8 +23,8 @@ type Page struct {
 	// and go. at is where that was.
 	selected string
 	at       int
-	// moved is true once the user chose a row. Until then it is the first pod that is
-	// stuck or, if none is, the first class.
+	// moved is true once the user chose a row. Until then it is the first cause or the first
+	// pod that waits or, if there is none, the first class.
 	moved bool
 	// signs are the lines of the nodes of the model, once they were drawn, for a width.
 	signs      []string
@@ -60,7 +60,7 @@ func (p *Page) settle() {
 		return
 	}
 	if !p.moved {
-		p.at = max(slices.IndexFunc(keys, func(key string) bool { return strings.HasPrefix(key, "stuck ") }), 0)
+		p.at = max(slices.IndexFunc(keys, func(key string) bool { return strings.HasPrefix(key, "causes ") || strings.HasPrefix(key, "stuck ") }), 0)
 	}
 	p.at = min(p.at, len(keys)-1)
 	if p.selected = ""; p.at >= 0 {
@@ -84,6 +84,10 @@ func (p *Page) Move(by int) {
 		return
 	}
 	p.moved, p.drawn = true, ""
+	// Other rows may be shown since the cursor got there.
+	if at := slices.Index(keys, p.selected); at >= 0 {
+		p.at = at
+	}
 	p.at = min(max(p.at+by, 0), len(keys)-1)
 	p.selected = keys[p.at]
 }
@@ -103,18 +107,19 @@ func (p *Page) Selected() any {
 
 // Item returns what the selected row is about, nil if that is nothing by itself.
 func (p *Page) Item() any {
-	m := &p.model
-	if i := index(p, "capacity", m.Classes.Rows, func(c *Class) string { return c.Name }); i >= 0 {
-		return m.Classes.Rows[i].Item
+	b, at := p.layout().selected(p.selected)
+	if at < 0 || b.item == nil {
+		return nil
 	}
-	if i := index(p, "stuck", m.Stuck.Rows, func(s *Stuck) string { return s.Key }); i >= 0 {
-		return m.Stuck.Rows[i].Item
-	}
-	if i := index(p, "hands", m.Hands.Rows, func(h *Hand) string { return h.Name + " " + h.Text }); i >= 0 {
-		return m.Hands.Rows[i].Item
-	}
-	if i := index(p, "events", m.Events.Rows, func(e *Event) string { return e.Key }); i >= 0 {
-		return m.Events.Rows[i].Item
+	return b.item(at)
+}
+
+// Section returns the item that opens all rows of the section with the cursor; nil for none.
+func (p *Page) Section() any {
+	for _, b := range p.layout().boxes() {
+		if slices.Contains(b.keys(), p.selected) {
+			return b.all
+		}
 	}
 	return nil
 }
@@ -151,7 +156,7 @@ func (p *Page) drawPage() string {
 			line = left[i]
 		}
 		if i < len(right) {
-			line = widget.Padded(line, l.leftWidth) + right[i]
+			line = widget.Padded(line, l.leftWidth) + p.look.Say(widget.Faint, p.look.Glyphs.Between) + right[i]
 		}
 		lines = append(lines, line)
 	}
@@ -161,7 +166,7 @@ func (p *Page) drawPage() string {
 	lines = lines[:max(min(len(lines), p.height-l.remark), 0)]
 	var remark []string
 	if l.remark > 0 {
-		remark = p.remark(p.height - len(lines))
+		remark = p.remark(l, p.height-len(lines))
 	}
 	for len(lines) < p.height-len(remark) {
 		lines = append(lines, "")
@@ -172,6 +177,7 @@ func (p *Page) drawPage() string {
 // column draws groups of boxes under each other.
 func (p *Page) column(groups []group, width int) []string {
 	var lines []string
+	between := p.look.Say(widget.Faint, p.look.Glyphs.Between)
 	for _, g := range groups {
 		var drawn []string
 		for i := range g.boxes {
@@ -182,7 +188,7 @@ func (p *Page) column(groups []group, width int) []string {
 				continue
 			}
 			for j := range box {
-				drawn[j] = widget.Padded(drawn[j], width-b.width) + box[j]
+				drawn[j] = widget.Padded(drawn[j], width-b.width-separator) + between + box[j]
 			}
 		}
 		lines = append(lines, drawn...)
@@ -192,43 +198,58 @@ func (p *Page) column(groups []group, width int) []string {
 
 // draw draws a box with as many rows as are shown.
 func (p *Page) draw(b *box) []string {
-	inner := max(b.width-widget.FrameWidth, 1)
 	head := ""
 	var rows []string
 	if b.count > 0 {
-		head, rows = b.rows(inner)
+		head, rows = b.rows(b.width)
 	}
 	keys := append(b.keys(), make([]string, b.shown+1)...)
-	lines := make([]string, 0, b.height)
-	for i := range b.shown {
-		lines = append(lines, p.row(rows[i], keys[i], inner))
+	lines := make([]string, 0, b.height+1)
+	lines = append(lines, p.look.Heading(b.width, b.title, b.foot, p.look.Say(widget.Faint, head)))
+	if p.plain {
+		return append(lines[:0], p.printed(b, rows)...)
 	}
-	more := ""
-	if hidden := b.count - b.shown; hidden > 0 {
-		more = p.look.Say(widget.Faint, p.look.Glyphs.More+fmt.Sprintf("%d more", hidden))
-		if b.hasRest() {
-			lines, more = append(lines, p.row("  "+more, keys[b.shown], inner)), ""
-		}
+	for i := range b.shown {
+		lines = append(lines, p.row(rows[i], keys[i], b.width))
+	}
+	if hidden := b.count - b.shown; hidden > 0 && b.hasRest() {
+		lines = append(lines, p.row("  "+p.look.Say(widget.Faint, p.look.Glyphs.More+fmt.Sprintf("%d more", hidden)), keys[b.shown], b.width))
 	}
 	if b.count == 0 {
-		for _, line := range strings.Split(ansi.Wrap(render.Escape(b.none), inner-1, ""), "\n") {
-			lines = append(lines, " "+p.look.Say(widget.Faint, line))
-		}
-		lines = lines[:min(len(lines), max(b.height, 1))]
+		lines = append(lines, p.none(b)...)
+		lines = lines[:min(len(lines), max(b.height, 1)+1)]
 	}
-	if p.plain {
-		return append([]string{p.look.Header.Render(b.title)}, lines...)
-	}
-	for len(lines) < b.height {
+	for len(lines) <= b.height {
 		lines = append(lines, "")
 	}
-	return widget.Frame{Title: p.look.Header.Render(b.title), Right: p.look.Say(widget.Faint, head), Foot: b.foot, FootRight: more}.Draw(p.look, b.width, lines)
+	return lines
+}
+
+// none returns what a box says that has no rows.
+func (p *Page) none(b *box) []string {
+	var lines []string
+	for _, line := range strings.Split(ansi.Wrap(render.Escape(b.none), max(b.width-1, 1), ""), "\n") {
+		lines = append(lines, " "+p.look.Say(widget.Faint, line))
+	}
+	return lines
+}
+
+// printed returns a box with all of its rows.
+func (p *Page) printed(b *box, rows []string) []string {
+	if b.count == 0 {
+		rows = p.none(b)
+	}
+	lines := []string{p.look.Header.Render(b.title)}
+	for _, row := range rows {
+		lines = append(lines, strings.TrimRight(row, " "))
+	}
+	return lines
 }
 
 // row returns a line, marked if it is the selected one. It keeps its colors then.
 func (p *Page) row(text, key string, width int) string {
-	if p.plain || key == "" || key != p.selected {
-		return text
+	if key == "" || key != p.selected {
+		return ansi.Truncate(text, width, p.look.Glyphs.More)
 	}
 	text = p.look.Glyphs.Cursor + strings.TrimPrefix(text, " ")
 	return p.look.Select(widget.Padded(ansi.Truncate(text, width, p.look.Glyphs.More), width))

@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/charmbracelet/x/ansi"
-	"k8s.io/apimachinery/pkg/util/duration"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/render"
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/widget"
@@ -27,28 +26,15 @@ type column struct {
 
 const gap = "  "
 
-// head returns the titles of columns at their places, on a rule.
-func head(rule string, columns []column) string {
-	total := (len(columns) - 1) * len(gap)
+// head returns the titles of columns at their places.
+func (p *Page) head(columns []column) string {
+	var titles []string
 	for _, c := range columns {
-		total += c.width
-	}
-	line := strings.Split(strings.Repeat(rule+"\n", max(total, 0)), "\n")[:max(total, 0)]
-	from := 0
-	for _, c := range columns {
-		title := " " + c.title + " "
-		at := from - 1
-		if !c.left {
-			at = from + c.width - len(title) + 1
+		if c.width > 0 {
+			titles = append(titles, p.cell(c, c.title))
 		}
-		for i := range len(title) {
-			if c.title != "" && at+i >= 0 && at+i < total {
-				line[at+i] = title[i : i+1]
-			}
-		}
-		from += c.width + len(gap)
 	}
-	return strings.TrimSpace(strings.Join(line, ""))
+	return strings.TrimLeft(strings.Join(titles, gap), " ")
 }
 
 // cell brings a text to the width of its column.
@@ -86,9 +72,11 @@ func (p *Page) capacity() box {
 	rows := p.model.Classes.Rows
 	return box{
 		name: "capacity", title: "Capacity", foot: p.legend(), count: len(rows), none: p.model.Classes.None, all: p.model.Classes.All,
-		id:   func(i int) string { return rows[i].Name },
-		open: func(i int) any { return rows[i].Open },
-		rows: p.capacityRows,
+		id:    func(i int) string { return rows[i].Name },
+		open:  func(i int) any { return rows[i].Open },
+		item:  func(i int) any { return rows[i].Item },
+		about: func(i int) (string, []string) { return "Class " + rows[i].Name, p.aboutClass(&rows[i]) },
+		rows:  p.capacityRows,
 	}
 }
 
@@ -176,7 +164,7 @@ func (p *Page) capacityRows(width int) (titles string, lines []string) {
 	for i := range columns {
 		shown = append(shown, columns[i].column)
 	}
-	return head(p.look.Glyphs.Rule, shown), lines
+	return p.head(shown), lines
 }
 
 // plainCapacity returns the numbers with their names.
@@ -237,136 +225,14 @@ func (p *Page) hasHistory() bool {
 	return false
 }
 
-func (p *Page) stuck() box {
-	s := &p.model.Stuck
-	title, foot := "Stuck", ""
-	if p.model.Pods > 0 {
-		title = fmt.Sprintf("Stuck: %d pods", p.model.Pods)
-		if p.model.Pods == 1 {
-			title = "Stuck: 1 pod"
-		}
-		if len(p.model.Waiting) > 0 && p.width >= pair && !p.plain {
-			foot = p.look.Say(widget.Faint, "last hour ") + p.look.Say(widget.Warning, p.look.History(p.model.Waiting, 20))
-		}
-	}
-	b := box{
-		name: "stuck", title: title, foot: foot, count: len(s.Rows), none: s.None, all: s.All,
-		id:   func(i int) string { return s.Rows[i].Key },
-		open: func(i int) any { return s.Rows[i].Open },
-		rows: p.stuckRows,
-	}
-	return b
-}
-
-// sentenceWidth is the least room in which a sentence says more than a code, leastReason
-// the least room for a code.
-const sentenceWidth, leastReason = 40, 8
-
-func (p *Page) stuckRows(width int) (titles string, lines []string) {
-	rows := p.model.Stuck.Rows
-	columns := []column{
-		{"wait", 5, false},
-		{"pod", widest(rows, stuckName, 8, maxName), true},
-		{"asks", widest(rows, func(s *Stuck) string { return render.Escape(s.Asks) }, 4, 18), true},
-		{"reason", 0, true},
-		{"who can act", widest(rows, func(s *Stuck) string { return s.Who }, 7, 11), true},
-	}
-	if columns[4].width < 11 {
-		columns[4].title = "who"
-	}
-	switch {
-	case p.plain:
-	case width < 70:
-		columns[2].width = 0
-	case width < 100:
-		columns[2].width = min(columns[2].width, 10)
-	}
-	taken := 1
-	for _, c := range columns {
-		if c.width > 0 {
-			taken += c.width + len(gap)
-		}
-	}
-	if left := width - taken; left < 20 && !p.plain {
-		shorter := min(20-left, columns[1].width-leastName)
-		columns[1].width -= shorter
-		taken -= shorter
-	}
-	if width-taken < leastReason && !p.plain {
-		taken -= columns[4].width + len(gap)
-		columns[4].width = 0
-	}
-	columns[3].width = max(width-taken, leastReason)
-	for i := range rows {
-		s := &rows[i]
-		reason := s.Reason
-		if columns[3].width < sentenceWidth && !p.plain || reason == "" {
-			reason = s.Code
-		}
-		if reason == "" {
-			reason = p.look.Glyphs.More
-		}
-		wait := ""
-		if s.Wait >= 0 {
-			wait = duration.HumanDuration(s.Wait)
-		}
-		var line strings.Builder
-		line.WriteString(" " + p.look.Say(s.Tone, p.cell(columns[0], wait)))
-		for j, text := range []string{"", stuckName(s), s.Asks, reason, s.Who} {
-			if j == 0 || columns[j].width == 0 {
-				continue
-			}
-			text = render.Escape(text)
-			if more := times(s); j == 1 && more != "" && ansi.StringWidth(text) > columns[j].width {
-				// How many they are is not cut.
-				text = p.cell(column{"", columns[j].width - len(more), true}, render.Escape(s.Name)) + more
-			}
-			line.WriteString(gap + p.cell(columns[j], text))
-		}
-		if p.plain {
-			lines = append(lines, fmt.Sprintf("  %s  %s  %s  %s", p.cell(columns[0], wait), p.cell(columns[1], render.Escape(stuckName(s))), p.cell(columns[2], render.Escape(s.Asks)), plainReason(s, reason)))
-			continue
-		}
-		lines = append(lines, line.String())
-	}
-	var shown []column
-	for i, c := range columns {
-		if c.width > 0 && i > 1 {
-			shown = append(shown, c)
-		}
-	}
-	return head(p.look.Glyphs.Rule, shown), lines
-}
-
-// plainReason returns all of a reason.
-func plainReason(s *Stuck, reason string) string {
-	text := reason
-	if s.Code != "" && reason != s.Code {
-		text = s.Code + ": " + reason
-	}
-	if s.Who != "" {
-		text += " (" + s.Who + ")"
-	}
-	return render.Escape(text)
-}
-
-func stuckName(s *Stuck) string { return s.Name + times(s) }
-
-// times returns " x3" for a row that stands for three pods.
-func times(s *Stuck) string {
-	if s.Count > 1 {
-		return fmt.Sprintf(" x%d", s.Count)
-	}
-	return ""
-}
-
 func (p *Page) teams() box {
 	s := &p.model.Teams
 	return box{
 		name: "teams", title: "Teams", count: len(s.Rows), none: s.None, all: s.All,
-		id:   func(i int) string { return s.Rows[i].Namespace },
-		open: func(i int) any { return s.Rows[i].Open },
-		rows: p.teamRows,
+		id:    func(i int) string { return s.Rows[i].Namespace },
+		open:  func(i int) any { return s.Rows[i].Open },
+		about: func(i int) (string, []string) { return "Namespace " + s.Rows[i].Namespace, p.aboutTeam(&s.Rows[i]) },
+		rows:  p.teamRows,
 	}
 }
 
@@ -430,13 +296,7 @@ func (p *Page) teamRows(width int) (titles string, lines []string) {
 		}
 		lines = append(lines, line.String())
 	}
-	var shown []column
-	for i, c := range columns {
-		if c.width > 0 && i > 0 {
-			shown = append(shown, c)
-		}
-	}
-	return head(p.look.Glyphs.Rule, shown), lines
+	return p.head(columns[1:]), lines
 }
 
 // uses returns "gpu 10 nic 2".
@@ -464,35 +324,16 @@ func someOrNone(n int) string {
 	return fmt.Sprint(n)
 }
 
-func (p *Page) hands() box {
-	s := &p.model.Hands
-	return box{
-		name: "hands", title: "Needs a hand", count: len(s.Rows), none: s.None, all: s.All,
-		id:   func(i int) string { return s.Rows[i].Name + " " + s.Rows[i].Text },
-		open: func(i int) any { return s.Rows[i].Open },
-		rows: func(width int) (string, []string) {
-			texts := widest(s.Rows, func(h *Hand) string { return render.Escape(h.Text) }, 0, width)
-			most := max(width*2/5, width-texts-len(" !  ")-len(gap), 10)
-			if p.plain {
-				most = width
-			}
-			name := widest(s.Rows, func(h *Hand) string { return render.Escape(h.Name) }, 4, most)
-			var lines []string
-			for i := range s.Rows {
-				h := &s.Rows[i]
-				lines = append(lines, " "+p.look.Say(h.Tone, h.Sign)+" "+p.cell(column{"", name, true}, render.Escape(h.Name))+gap+render.Escape(h.Text))
-			}
-			return "", lines
-		},
-	}
-}
-
 func (p *Page) events() box {
 	s := &p.model.Events
 	return box{
 		name: "events", title: "Events", count: len(s.Rows), none: s.None, all: s.All,
 		id:   func(i int) string { return s.Rows[i].Key },
 		open: func(i int) any { return s.Rows[i].Open },
+		item: func(i int) any { return s.Rows[i].Item },
+		about: func(i int) (string, []string) {
+			return "Event", []string{s.Rows[i].At.Format(time.DateTime) + "  " + s.Rows[i].Text}
+		},
 		rows: func(int) (string, []string) {
 			var lines []string
 			for i := range s.Rows {

@@ -32,15 +32,14 @@ type Arrangement struct {
 	// SortBy is a column; a negative one leaves the order of the content.
 	SortBy     int
 	Descending bool
-	// Worked is the version of the reasons, or of the findings, that rows are picked
-	// and sorted by.
-	Worked int
+	// Causes are the causes that rows are made of; nil for lists without any.
+	Causes *live.Causes
 }
 
 // Same reports whether two arrangements are, apart from their scopes, which stay
 // what they are for a screen.
 func (a Arrangement) Same(b Arrangement) bool {
-	return a.Namespace == b.Namespace && a.Filter == b.Filter && a.SortBy == b.SortBy && a.Descending == b.Descending && a.Worked == b.Worked
+	return a.Namespace == b.Namespace && a.Filter == b.Filter && a.SortBy == b.SortBy && a.Descending == b.Descending && a.Causes == b.Causes
 }
 
 // Apply picks and sorts the rows of a content. The note is what else there is to

@@ -13,6 +13,7 @@ import (
 
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/inventory"
+	"github.com/kubectl-dra/kubectl-dra/pkg/render"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/live"
 )
@@ -61,8 +62,10 @@ func PlaceBehind(item any) *Place {
 			d, ok := item.(*api.Device)
 			return ok && slices.Contains(x.Devices, inventory.DeviceName(d))
 		})
-	case *inventory.Pod:
+	case *inventory.Pod, *api.ObjectRef:
 		return placeOfText(WhyText(item))
+	case *render.CauseLine:
+		return placeOfText(CauseText(x))
 	case *api.Finding:
 		return placeOfText(FindingText(x))
 	default:

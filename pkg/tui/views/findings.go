@@ -11,11 +11,7 @@ import (
 )
 
 // newFindings shows what doctor found last.
-func newFindings(known *live.Diagnosis) (widget.Content, error) {
-	found, err := known.Newest()
-	if err != nil {
-		return nil, err
-	}
+func newFindings(known *live.Causes) widget.Content {
 	list := &widget.ListOf[api.Finding]{
 		Cols: render.FindingColumns(), ID: func(f *api.Finding) string { return f.Code + " " + f.Message }, Pins: 2,
 		State: FindingTone, StateColumn: "Severity",
@@ -26,10 +22,10 @@ func newFindings(known *live.Diagnosis) (widget.Content, error) {
 			return f.Title + ": " + f.Remedy.Text
 		},
 	}
-	if found != nil {
-		list.Items = found.Findings
+	if known != nil {
+		list.Items = known.Diagnosis.Findings
 	}
-	return list, nil
+	return list
 }
 
 // FindingTone returns how severe a finding is.

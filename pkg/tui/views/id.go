@@ -19,20 +19,21 @@ const (
 	Pending
 	Classes
 	Taints
-	Findings
+	Causes
 	Teams
-	// Pods is reached from claims only.
+	// Pods and Findings have no key: pods are reached from claims, and findings from causes.
 	Pods
+	Findings
 )
 
 // Names returns the names of the views that have a key.
 func Names() []string {
-	return []string{"overview", "nodes", "pools", "devices", "claims", "pending", "classes", "taints", "findings", "teams"}
+	return []string{"overview", "nodes", "pools", "devices", "claims", "pending", "classes", "taints", "causes", "teams"}
 }
 
 // ShortNames fit beside each other on 80 columns, with any of them in full.
 func ShortNames() []string {
-	return []string{"over", "node", "pool", "dev", "claim", "pend", "class", "taint", "find", "team"}
+	return []string{"over", "node", "pool", "dev", "clm", "pend", "cls", "tnt", "cause", "team"}
 }
 
 // Key returns the digit that shows a view.
@@ -48,8 +49,5 @@ func ByKey(key string) (id ID, ok bool) {
 }
 
 func (id ID) String() string {
-	if id == Pods {
-		return "pods"
-	}
-	return Names()[id]
+	return append(Names(), "pods", "findings")[id]
 }

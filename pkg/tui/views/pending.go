@@ -4,6 +4,7 @@
 package views
 
 import (
+	"cmp"
 	"slices"
 	"strconv"
 	"strings"
@@ -13,55 +14,48 @@ import (
 	"k8s.io/apimachinery/pkg/util/duration"
 
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
+	"github.com/kubectl-dra/kubectl-dra/pkg/cause"
+	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/inventory"
 	"github.com/kubectl-dra/kubectl-dra/pkg/render"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/live"
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/widget"
 	"github.com/kubectl-dra/kubectl-dra/pkg/whatif"
 )
 
-// waiting are pods that wait for devices and are equal: they have the same owner, ask for
-// the same and wait for the same reason. Or it is a claim that no pod uses.
+// waiting are pods that wait for devices or cannot work with them, have the same owner and get the
+// same answer. Or it is a workload whose pods are refused, or a claim that no pod uses.
 type waiting struct {
-	// pod is the pod that waits longest; nil for a claim.
-	pod   *corev1.Pod
-	claim *api.Claim
-	// of identifies the reason.
-	of    api.ObjectRef
+	// item is the *[inventory.Pod] that waits longest, the *[api.ObjectRef] of a workload, or an
+	// *[api.Claim].
+	item  any
 	name  string
 	count int
 	asks  string
 	since time.Time
-	found live.Reason
+	// row has the answer; nil as long as it is not known. answer is that in a few words.
+	row    *cause.Row
+	answer string
 }
 
-// pendingContent is the list of what waits, the longest first. What a row is about is a
-// pod or a claim.
+// pendingContent is the list of what waits, the longest first.
 type pendingContent struct {
 	widget.ListOf[waiting]
 }
 
-func (c *pendingContent) Item(row int) any {
-	if w := &c.Items[row]; w.pod == nil {
-		return w.claim
-	}
-	return &inventory.Pod{Pod: c.Items[row].pod}
-}
+// Item returns the pod, the workload or the claim.
+func (c *pendingContent) Item(row int) any { return c.Items[row].item }
 
-// newPending returns the reasons that were found so far.
-func newPending(p *live.Picture, known *live.Reasons) widget.Content {
+// newPending returns what waits, with the answers as far as they are known.
+func newPending(p *live.Picture, known *live.Causes) widget.Content {
 	now := p.Cluster.Snapshot.Now()
-	list := &pendingContent{widget.ListOf[waiting]{
-		Items: whatWaits(p, known), ID: func(w *waiting) string { return w.name }, Pins: 2,
+	return &pendingContent{widget.ListOf[waiting]{
+		Items: append(whatWaits(p.Cluster, p.Inventory, known, ""), unusedClaims(p, known)...), ID: func(w *waiting) string { return w.name }, Pins: 2,
 		Cols: []render.Column[waiting]{
 			{
 				Name: "Wait", Sort: func(w *waiting) (float64, bool) { return now.Sub(w.since).Seconds(), !w.since.IsZero() },
-				Cell: func(w *waiting) string {
-					if w.since.IsZero() {
-						return "-"
-					}
-					return duration.HumanDuration(max(now.Sub(w.since), 0))
-				},
+				Cell: func(w *waiting) string { return cmp.Or(w.wait(now), "-") },
 			},
 			{Name: "Pod", Cell: func(w *waiting) string { return w.name }},
 			// Behind the name it would be cut with it.
@@ -71,66 +65,124 @@ func newPending(p *live.Picture, known *live.Reasons) widget.Content {
 				}
 				return strconv.Itoa(w.count)
 			}},
+			{Name: "Answer", Cell: func(w *waiting) string { return cmp.Or(w.answer, "…") }},
 			{Name: "Asks", Cell: func(w *waiting) string { return w.asks }},
-			{Name: "Why", Cell: func(w *waiting) string { return w.told(w.found.Word()) }},
-			{Name: "Outlook", Cell: func(w *waiting) string { return string(w.found.Outlook) }},
-			{Name: "Stage", Cell: func(w *waiting) string { return string(w.found.Stage) }},
-			{Name: "Reason", Cell: func(w *waiting) string { return w.told(w.found.Summary) }},
+			{Name: "Stage", Cell: func(w *waiting) string {
+				if w.row == nil {
+					return ""
+				}
+				return render.Words(w.row.Stage)
+			}},
+			{Name: "Reason", Cell: func(w *waiting) string { return w.summary() }},
 		},
-		State: waitingTone, StateColumn: "Why", Say: func(w *waiting) string { return w.found.Summary },
+		State: (*waiting).tone, StateColumn: "Answer", Say: (*waiting).summary,
 	}}
-	return list
 }
 
-// told returns a text about the reason, or that it is not known yet.
-func (w *waiting) told(text string) string {
-	if w.found.Summary == "" && w.found.Answer == nil {
-		return "…"
+// wait returns how long the first pod has been waiting; empty if that is not known.
+func (w *waiting) wait(now time.Time) string {
+	if w.since.IsZero() {
+		return ""
 	}
-	return text
+	return duration.HumanDuration(max(now.Sub(w.since), 0))
 }
 
-func waitingTone(w *waiting) widget.Tone {
-	switch {
-	case w.pod == nil:
+func (w *waiting) summary() string {
+	if w.row == nil {
+		return ""
+	}
+	return w.row.Summary
+}
+
+func (w *waiting) tone() widget.Tone {
+	if _, claim := w.item.(*api.Claim); claim {
 		return widget.Faint
-	case w.found.Word() == string(api.Fits):
+	}
+	if w.row == nil {
+		return widget.Warning
+	}
+	switch w.row.Verdict {
+	case api.Fits:
 		return widget.Good
+	case api.Blocked, api.Error:
+		return widget.Bad
 	default:
 		return widget.Warning
 	}
 }
 
-// whatWaits lists the pods that wait for devices, equal ones together, and then the
-// claims that no pod uses, each the longest first.
-func whatWaits(p *live.Picture, reasons *live.Reasons) []waiting {
+// whatWaits lists the pods of a namespace, or of all, that do not run, and workloads whose pods are
+// refused, the longest first. Pods that have waited since the answers were found have none.
+func whatWaits(c *cluster.Cluster, inv *inventory.Inventory, known *live.Causes, namespace string) []waiting {
 	var list []waiting
-	known := map[string]int{}
-	names := ShortClassNames(p.Cluster.Snapshot.Classes)
-	for _, pod := range p.Cluster.Waiting() {
-		of, _ := p.WaitsFor(pod)
-		w := waiting{pod: pod, of: of, name: pod.Namespace + "/" + pod.Name, count: 1, asks: AsksText(p.Inventory.Asks(pod), names), since: pod.CreationTimestamp.Time, found: reasons.Get(of)}
+	names := ShortClassNames(c.Snapshot.Classes)
+	at := map[any]int{}
+	add := func(pod *corev1.Pod, row *cause.Row) {
+		w := waiting{item: &inventory.Pod{Pod: pod}, name: pod.Namespace + "/" + pod.Name, count: 1, asks: AsksText(inv.Asks(pod), names), since: pod.CreationTimestamp.Time, row: row}
 		owner := whatif.Owner(pod)
-		if owner.Kind == "" {
-			list = append(list, w)
-			continue
+		var key any = row
+		if row == nil {
+			key = cmp.Or(owner, api.RefTo(api.KindPod, pod))
+		} else {
+			w.answer = render.AnswerWords(row, known.Status.Causes)
 		}
-		key := strings.Join([]string{owner.String(), w.asks, w.found.Word(), string(w.found.Outlook)}, "\x00")
-		at, grouped := known[key]
+		i, grouped := at[key]
 		if !grouped {
-			known[key] = len(list)
+			at[key] = len(list)
 			list = append(list, w)
-			continue
+			return
 		}
-		group := &list[at]
+		group := &list[i]
 		group.count++
-		group.name = pod.Namespace + "/" + owner.Argument()
 		if w.since.Before(group.since) {
-			group.pod, group.since, group.of, group.found = w.pod, w.since, w.of, w.found
+			group.item, group.since = w.item, w.since
+		}
+		if owner.Kind != "" {
+			group.name = pod.Namespace + "/" + owner.Argument()
 		}
 	}
-	slices.SortStableFunc(list, func(a, b waiting) int { return a.since.Compare(b.since) })
-	unused := len(list)
+	for _, pod := range c.Waiting() {
+		if namespace == "" || pod.Namespace == namespace {
+			add(pod, known.RowOf(api.RefTo(api.KindPod, pod)))
+		}
+	}
+	if known != nil {
+		for _, row := range known.Rows {
+			of := row.First.Target
+			switch {
+			case of.Kind == api.KindClaim:
+			case of.Kind != api.KindPod:
+				w := waiting{item: &of, name: of.Namespace + "/" + of.Argument(), row: row, answer: render.AnswerWords(row, known.Status.Causes)}
+				if row.AgeSeconds > 0 {
+					w.since = known.At.Add(-time.Duration(row.AgeSeconds) * time.Second)
+				}
+				list = append(list, w)
+			default:
+				for _, name := range row.Names {
+					if pod := c.Snapshot.Pod(row.Namespace, name); pod != nil && !snapshot.Waits(pod) && row.Verdict == api.Blocked {
+						add(pod, row)
+					}
+				}
+			}
+		}
+	}
+	slices.SortStableFunc(list, func(a, b waiting) int {
+		return cmp.Or(cmp.Compare(unknown(a.since), unknown(b.since)), a.since.Compare(b.since))
+	})
+	return list
+}
+
+// unknown returns 1 for a time that is not known.
+func unknown(t time.Time) int {
+	if t.IsZero() {
+		return 1
+	}
+	return 0
+}
+
+// unusedClaims lists the pending claims that no pod uses, the oldest first.
+func unusedClaims(p *live.Picture, known *live.Causes) []waiting {
+	var list []waiting
 	var claims []api.Claim
 	for i, claim := range p.Cluster.Snapshot.Claims {
 		if !p.Inventory.WaitsForPod(claim) {
@@ -141,33 +193,30 @@ func whatWaits(p *live.Picture, reasons *live.Reasons) []waiting {
 		}
 		// The others are not kept.
 		described := claims[i]
-		of := api.RefTo(api.KindClaim, claim)
-		list = append(list, waiting{
-			claim: &described, of: of, name: claim.Namespace + "/" + claim.Name, asks: "no pod uses it",
-			since: claim.CreationTimestamp.Time, found: reasons.Get(of),
-		})
+		w := waiting{item: &described, name: claim.Namespace + "/" + claim.Name, answer: "no pod uses it", since: claim.CreationTimestamp.Time}
+		if w.row = known.RowOf(api.RefTo(api.KindClaim, claim)); w.row != nil {
+			w.answer = render.Words(w.row.Verdict) + ", " + w.answer
+		}
+		list = append(list, w)
 	}
-	slices.SortStableFunc(list[unused:], func(a, b waiting) int { return a.since.Compare(b.since) })
+	slices.SortStableFunc(list, func(a, b waiting) int { return a.since.Compare(b.since) })
 	return list
 }
 
-// Answer returns why the pod or the claim of a row waits; nil if that is not known.
-func (c *pendingContent) Answer(row int) *api.Explanation { return c.Items[row].found.Answer }
-
-// Lines draw why the pod or the claim of a row waits, as far as that is known.
+// Lines draw why the pod or the workload of a row waits, as far as that is known; nil for a claim without
+// an answer.
 func (c *pendingContent) Lines(l *widget.Look, row, width int) []string {
 	w := &c.Items[row]
-	lines := []string{l.Say(widget.Strong, render.Escape(w.name))}
-	if w.asks != "" {
-		lines = append(lines, render.Escape(w.asks))
+	if _, claim := w.item.(*api.Claim); claim && w.row == nil {
+		return nil
 	}
-	switch answer := w.found.Answer; {
-	case answer != nil:
-		lines = append(append(lines, ""), widget.BriefLines(l, answer, width)...)
-	case w.found.Summary != "":
-		lines = append(lines, "", render.Escape(w.found.Summary))
-	default:
-		lines = append(lines, "", l.Say(widget.Faint, "not explained yet"))
+	head := strings.TrimRight(render.Escape(w.name)+"  "+render.Escape(w.asks), " ")
+	return append([]string{l.Say(widget.Strong, head), ""}, w.lines(l, width)...)
+}
+
+func (w *waiting) lines(l *widget.Look, width int) []string {
+	if w.row == nil {
+		return []string{l.Say(widget.Faint, "not explained yet")}
 	}
-	return lines
+	return widget.BriefLines(l, w.row.First, width)
 }

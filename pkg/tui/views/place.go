@@ -5,7 +5,6 @@ package views
 
 import (
 	"context"
-	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 
@@ -44,14 +43,6 @@ func placeOfText(of *Text) *Place {
 		return nil
 	}
 	return &Place{Text: of}
-}
-
-// PlaceWithoutPod returns the pending claims that no pod uses.
-func PlaceWithoutPod(name string) *Place {
-	return rowsOf(Pending, name, func(item any) bool {
-		claim, ok := item.(*api.Claim)
-		return ok && slices.ContainsFunc(claim.Flags, func(flag api.ClaimFlag) bool { return flag.Name == api.FlagWaitingForPod })
-	})
 }
 
 // PlaceOfTeams returns what teams have of one namespace.

@@ -19,10 +19,8 @@ import (
 
 // Explainer is a content that knows more about its rows than their columns have.
 type Explainer interface {
-	// Lines draw all that is known about a row.
+	// Lines draw the details of a row; nil for a row without more details than its item has.
 	Lines(l *widget.Look, row, width int) []string
-	// Answer is why it waits; nil if that is not known.
-	Answer(row int) *api.Explanation
 }
 
 // RowText returns all columns of a row, and the lines behind it.
@@ -32,7 +30,9 @@ func RowText(ctx context.Context, p *live.Picture, l *widget.Look, c widget.Cont
 		for _, line := range explained.Lines(l, row, width) {
 			lines = append(lines, ansi.Truncate(line, width, l.Glyphs.More))
 		}
-		return lines
+		if lines != nil {
+			return lines
+		}
 	}
 	more, known := textBehind(ctx, p, l, c.Item(row), width)
 	more = l.Recolor(more)

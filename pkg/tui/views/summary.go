@@ -7,12 +7,11 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strconv"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
-	"k8s.io/utils/ptr"
-
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
+	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
 	"github.com/kubectl-dra/kubectl-dra/pkg/inventory"
 	"github.com/kubectl-dra/kubectl-dra/pkg/render"
@@ -25,13 +24,18 @@ import (
 // Summary makes the model of the first page of an overview of a cluster, and of what else is
 // known by then.
 type Summary struct {
-	Look *widget.Look
-	// Snapshot is the cluster of the overview.
-	Snapshot *snapshot.Snapshot
-	Fixed    bool
-	Started  time.Time
-	// Reason is all that is known of why a pod waits; nil if an overview has that.
-	Reason func(*corev1.Pod) live.Reason
+	Look    *widget.Look
+	Fixed   bool
+	Started time.Time
+	// Cluster and Inventory have what waits. Causes is nil as long as none are found, and Problem is
+	// why; Changes are what somebody has not seen yet.
+	Cluster   *cluster.Cluster
+	Inventory *inventory.Inventory
+	Causes    *live.Causes
+	Problem   error
+	Changes   *live.Changes
+	// Stale says of when the causes are, if the cluster has changed since.
+	Stale string
 	// Hours are the histories, by name.
 	Hours  map[string][]float64
 	Events []inventory.Event
@@ -43,8 +47,8 @@ type Summary struct {
 
 // Model returns the first page.
 func (s *Summary) Model(o *inventory.Overview) overview.Model {
-	m := overview.Model{Names: ShortClassNames(s.Snapshot.Classes), Verdict: s.verdict(o), Classes: s.capacity(o), Hands: s.hands(o), Events: s.happened(o)}
-	m.Stuck, m.Pods = s.stuck(o, m.Names)
+	m := overview.Model{Names: ShortClassNames(s.Cluster.Snapshot.Classes), Verdict: s.verdict(o), Classes: s.capacity(o), Causes: s.causes(), Changes: cmp.Or(s.Changes.String(), s.Stale), Events: s.happened(o)}
+	m.Stuck, m.Pods = s.stuck(o)
 	m.Teams = overview.Section[overview.Team]{None: s.none("nobody uses devices", snapshot.ResourceClaims), All: PlaceOf(Teams)}
 	for i := range o.Teams {
 		m.Teams.Rows = append(m.Teams.Rows, overview.Team{Team: o.Teams[i], Open: PlaceOfTeams(o.Teams[i].Namespace)})
@@ -53,7 +57,7 @@ func (s *Summary) Model(o *inventory.Overview) overview.Model {
 		m.Waiting = scaled(slices.Clone(s.Hours["waiting"]))
 	}
 	if len(s.Nodes) > 0 {
-		m.Nodes, m.NodeLegend = NodeGroups(s.Look, s.Snapshot, s.Nodes, s.By, s.Order), NodeLegend(s.Look)
+		m.Nodes, m.NodeLegend = NodeGroups(s.Look, s.Cluster.Snapshot, s.Nodes, s.By, s.Order), NodeLegend(s.Look)
 		m.OpenNodes = &Place{View: Nodes, Map: &NodeMap{By: s.By, Order: s.Order}}
 	}
 	return m
@@ -63,7 +67,7 @@ func (s *Summary) Model(o *inventory.Overview) overview.Model {
 // a resource could not be read.
 func (s *Summary) none(text string, resources ...string) string {
 	for _, resource := range resources {
-		if gap := s.Snapshot.Gap(resource); gap != nil {
+		if gap := s.Cluster.Snapshot.Gap(resource); gap != nil {
 			return "not known: " + gap.Reason
 		}
 	}
@@ -90,6 +94,10 @@ func (s *Summary) verdict(o *inventory.Overview) []overview.Mark {
 	signs := map[api.IssueCode]string{
 		api.IssuePoolsUnknown: g.Unusable, api.IssuePodsUnknown: g.Unusable, api.IssuePodsWaiting: g.Up, api.IssueDevicesTainted: g.Tainted,
 		api.IssueDevicesTaintedInUse: g.TaintedInUse, api.IssuePodsEvicted: g.Tainted, api.IssueNodesCordoned: g.Closed, api.IssueClaimsWithoutPod: g.Free,
+	}
+	if len(o.Issues) == 0 && s.Causes != nil && len(s.Causes.Lines) > 0 {
+		worst := &s.Causes.Lines[0]
+		return []overview.Mark{{Sign: g.Unhealthy, Tone: causeTone(worst), Text: worst.Causes[0].Message}}
 	}
 	if len(o.Issues) == 0 {
 		return []overview.Mark{{Sign: g.Fine, Tone: widget.Good, Text: "no pod waits, no pool is broken, no device is tainted"}}
@@ -135,80 +143,62 @@ func (s *Summary) capacity(o *inventory.Overview) overview.Section[overview.Clas
 	return section
 }
 
-// stuck returns the pods that wait, the longest first, and those that cannot work with
-// their devices.
-func (s *Summary) stuck(o *inventory.Overview, names map[string]string) (section overview.Section[overview.Stuck], pods int) {
+// causes returns the causes of a status, and those that ended since somebody looked.
+func (s *Summary) causes() overview.Section[overview.Cause] {
+	section := overview.Section[overview.Cause]{None: "One moment" + s.Look.Glyphs.More, All: PlaceOf(Causes)}
+	if s.Problem != nil {
+		section.None = s.Problem.Error()
+	}
+	if s.Causes == nil {
+		return section
+	}
+	if section.None = "no causes: nothing is wrong"; len(s.Causes.Status.NotChecked) > 0 {
+		section.None = "no causes; not checked: " + s.Causes.Status.NotChecked[0]
+	}
+	for i := range s.Causes.Lines {
+		of := &s.Causes.Lines[i]
+		row := overview.Cause{
+			Key: causeKey(of), Number: strconv.Itoa(of.Number), Age: of.Age, Message: of.Causes[0].Message, Pods: of.Pods, Affected: of.Affected,
+			Who: of.Who, Step: of.Step, Then: of.Then, Tone: causeTone(of), Open: PlaceBehind(of), Item: of,
+			Lines: func(width int) []string { return causeLines(s.Look, of, width) },
+		}
+		if s.Changes != nil && slices.ContainsFunc(of.Causes, func(c *api.Cause) bool { return s.Changes.Began[c.ID] }) {
+			row.Mark = s.Look.Glyphs.Changed
+		}
+		section.Rows = append(section.Rows, row)
+	}
+	if s.Changes == nil {
+		return section
+	}
+	over := render.CauseLines(s.Changes.Ended, s.Cluster.Snapshot.Now())
+	for i := range over {
+		section.Rows = append(section.Rows, overview.Cause{
+			Key: causeKey(&over[i]), Mark: s.Look.Glyphs.Fine, Age: "over", Message: over[i].Causes[0].Message, Tone: widget.Good, Open: PlaceBehind(&over[i]),
+		})
+	}
+	return section
+}
+
+// stuck returns the pods that wait, the longest first, and others that do not run.
+func (s *Summary) stuck(o *inventory.Overview) (section overview.Section[overview.Stuck], pods int) {
 	section.None, section.All = s.none("no pod waits for devices", snapshot.ResourcePods, snapshot.ResourceClaims), PlaceOf(Pending)
-	for i := range o.Stuck {
-		of, pod := &o.Stuck[i], &inventory.Pod{Pod: o.StuckPods[i]}
-		pods += of.Count
+	list := whatWaits(s.Cluster, s.Inventory, s.Causes, o.Namespace)
+	for i := range list {
+		w := &list[i]
+		pods += w.count
 		row := overview.Stuck{
-			Wait: time.Duration(ptr.Deref(of.AgeSeconds, -1)) * time.Second, Count: of.Count, Asks: AsksText(of.Asks, names), Code: inventory.ReasonWord(&of.Reason),
-			Reason: of.Reason.Summary, Outlook: string(of.Reason.Outlook), Tone: widget.Bad, Open: PlaceBehind(pod), Item: pod,
+			Wait: w.wait(s.Cluster.Snapshot.Now()), Key: w.name, Name: w.name, Count: w.count, Asks: w.asks, Answer: w.answer, Summary: w.summary(),
+			Tone: w.tone(), Open: PlaceBehind(w.item), Item: w.item,
 		}
-		row.Who = whoText(row.Code, of.Reason.Actor)
-		row.Key = of.Namespace + "/" + of.Name
-		row.Name = row.Key
-		if of.Count > 1 {
-			row.Name, row.Open = of.Namespace+"/"+of.Owner.Argument(), PlaceOfPods(of.Owner)
+		if w.row != nil {
+			row.Lines = func(width int) []string { return w.lines(s.Look, width) }
 		}
-		if snapshot.Waits(pod.Pod) {
-			row.Tone = widget.Warning
-			if s.Reason != nil {
-				found := s.Reason(pod.Pod)
-				row.Remedies = found.Remedies
-				if answer := found.Answer; answer != nil {
-					row.Lines = func(width int) []string { return widget.BriefLines(s.Look, answer, width) }
-				}
-			}
+		if w.count > 1 && w.row != nil && w.row.Owner.Kind != "" {
+			row.Open = PlaceOfPods(w.row.Owner)
 		}
 		section.Rows = append(section.Rows, row)
 	}
 	return section, pods
-}
-
-// whoText says who can act.
-func whoText(code, actor string) string {
-	switch {
-	case code == string(api.Fits):
-		return "will fit"
-	case actor == api.ActorUser:
-		return "you can fix"
-	case actor == api.ActorAdmin:
-		return "admin"
-	case actor == api.ActorNobody:
-		return "wait"
-	default:
-		return ""
-	}
-}
-
-// hands returns the problems that somebody has to solve, the most urgent first.
-func (s *Summary) hands(o *inventory.Overview) overview.Section[overview.Hand] {
-	section := overview.Section[overview.Hand]{None: s.none("nothing", snapshot.ResourceSlices), All: PlaceOf(Findings)}
-	g := &s.Look.Glyphs
-	for i := range o.Attention {
-		a := &o.Attention[i]
-		row := overview.Hand{Sign: g.Unhealthy, Tone: tones(a.Severity), Name: cmp.Or(a.Code, a.Name), Text: a.Message, Open: PlaceBehind(o.About[i]), Item: o.About[i]}
-		switch item := o.About[i].(type) {
-		case *api.Taint:
-			row.Sign = g.Tainted
-		case *inventory.Node:
-			row.Open = PlaceOfDevices(item.Name)
-			if a.Severity == api.SeverityWarning {
-				row.Sign = g.Closed
-			}
-		case *api.Finding:
-			if a.Severity == api.SeverityWarning {
-				row.Sign = g.Tainted
-			}
-		case *api.Claim, nil:
-			row.Sign, row.Name = g.Free, string(api.FlagWaitingForPod)
-			row.Open = PlaceWithoutPod(row.Name)
-		}
-		section.Rows = append(section.Rows, row)
-	}
-	return section
 }
 
 // happened returns the events since the dashboard was started, the newest first.
@@ -217,7 +207,7 @@ func (s *Summary) happened(o *inventory.Overview) overview.Section[overview.Even
 	if s.Fixed {
 		return section
 	}
-	now := s.Snapshot.Now()
+	now := s.Cluster.Snapshot.Now()
 	section.None = "none since " + when(s.Started, now)
 	for i := range s.Events {
 		e := &s.Events[i]

@@ -39,6 +39,8 @@ func WhyText(item any) *Text {
 		item = itemOfFinding(f)
 	}
 	switch x := item.(type) {
+	case *api.ObjectRef:
+		of = *x
 	case *api.Claim:
 		of = api.Ref(api.KindClaim, x.Namespace, x.Name)
 	case *inventory.Pod:

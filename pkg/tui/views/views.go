@@ -20,7 +20,7 @@ import (
 )
 
 // content takes what a view shows out of a picture.
-func (c *Catalog) content(ctx context.Context, p *live.Picture, id ID) (widget.Content, error) {
+func (c *Catalog) content(ctx context.Context, p *live.Picture, known *live.Causes, id ID) (widget.Content, error) {
 	switch id {
 	case Nodes:
 		return newNodes(p, c.Look), nil
@@ -37,7 +37,7 @@ func (c *Catalog) content(ctx context.Context, p *live.Picture, id ID) (widget.C
 	case Claims:
 		return newClaims(p.Claims(), widget.First(render.ClaimColumns(true), "Namespace", "Name", "State", "Stage", "Devices", "Pods", "Flags", "Age")), nil
 	case Pending:
-		return newPending(p, c.Reasons), nil
+		return newPending(p, known), nil
 	case Classes:
 		classes, err := p.Inventory.Classes(ctx)
 		return &widget.ListOf[api.Class]{
@@ -49,8 +49,10 @@ func (c *Catalog) content(ctx context.Context, p *live.Picture, id ID) (widget.C
 			Items: p.Inventory.Taints(), Cols: render.TaintColumns(p.Cluster.Snapshot.Now()), ID: func(x *api.Taint) string { return inventory.TaintText(x) + "/" + x.Rule + "/" + x.Driver },
 			State: taintTone, StateColumn: "Taint",
 		}, nil
+	case Causes:
+		return newCauses(known), nil
 	case Findings:
-		return newFindings(c.Diagnosis)
+		return newFindings(known), nil
 	case Teams:
 		return &widget.ListOf[inventory.Team]{
 			Items: p.Inventory.Teams(), Cols: render.TeamColumns(), ID: func(x *inventory.Team) string { return x.Namespace + "/" + x.Class }, Pins: 2,
@@ -208,19 +210,17 @@ func podTone(p *inventory.Pod) widget.Tone {
 	}
 }
 
-// Catalog has the data of views: pictures, with the reasons and findings.
+// Catalog makes what views show of pictures and causes.
 type Catalog struct {
-	Look      *widget.Look
-	Reasons   *live.Reasons
-	Diagnosis *live.Diagnosis
+	Look *widget.Look
 	// Columns are the wanted columns of a view, by its name; all if there are none.
 	Columns map[string][]string
 }
 
-// Of returns what a view shows of a picture.
-func (c *Catalog) Of(ctx context.Context, p *live.Picture, id ID) (widget.Content, error) {
+// Of returns what a view shows of a picture, and of the causes, which may be nil.
+func (c *Catalog) Of(ctx context.Context, p *live.Picture, known *live.Causes, id ID) (widget.Content, error) {
 	makes := func() (widget.Content, error) {
-		s, err := c.content(ctx, p, id)
+		s, err := c.content(ctx, p, known, id)
 		if err != nil {
 			return nil, err
 		}
@@ -229,8 +229,8 @@ func (c *Catalog) Of(ctx context.Context, p *live.Picture, id ID) (widget.Conten
 		}
 		return s, nil
 	}
-	if id == Findings || id == Pending {
-		// Findings and reasons come when the picture has been there for a while.
+	if id == Causes || id == Findings || id == Pending {
+		// Causes come when the picture has been there for a while.
 		return makes()
 	}
 	return live.Once(p, id.String(), makes)

@@ -28,7 +28,7 @@ func TestTones(t *testing.T) {
 	}
 }
 
-// TestNotExplainedYet covers a sign where the reason is not known yet.
+// TestNotExplainedYet covers a sign where the answer is not known yet.
 func TestNotExplainedYet(t *testing.T) {
 	snap, err := load.Load(t.Context(), []string{filepath.Join("..", "..", "..", "examples", "cluster")}, load.Options{})
 	if err != nil {
@@ -38,9 +38,9 @@ func TestNotExplainedYet(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	list := newPending(p, live.NewReasons())
-	column := slices.Index(list.Columns(), "Why")
+	list := newPending(p, nil)
+	column := slices.Index(list.Columns(), "Answer")
 	if got := list.Cell(0, column); got != "…" {
-		t.Errorf("the first reason is %q", got)
+		t.Errorf("the first answer is %q", got)
 	}
 }

@@ -48,8 +48,6 @@ type Glyphs struct {
 	Cursor, Changed, Up, Down, More, Rule, Between string
 	// Closed marks a node that takes no pods, Fine a good state.
 	Closed, Fine string
-	// Corners of a frame.
-	TopLeft, TopRight, BottomLeft, BottomRight string
 }
 
 // NewLook takes the locale from the environment: without UTF-8, everything is
@@ -121,7 +119,7 @@ func unicodeGlyphs() Glyphs {
 		Free: "░", Allocated: "█", Shared: "▓", TaintedInUse: "▚", Blocked: "▒", Tainted: "!", Unusable: "?", Unhealthy: "✗",
 		Levels: []string{"▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"},
 		Cursor: "›", Changed: "•", Up: "▲", Down: "▼", More: "…", Rule: "─", Between: "│",
-		Closed: "○", Fine: "●", TopLeft: "╭", TopRight: "╮", BottomLeft: "╰", BottomRight: "╯",
+		Closed: "○", Fine: "●",
 	}
 }
 
@@ -130,7 +128,7 @@ func asciiGlyphs() Glyphs {
 		Free: ".", Allocated: "#", Shared: "+", TaintedInUse: "%", Blocked: "-", Tainted: "!", Unusable: "?", Unhealthy: "X",
 		Levels: []string{"_", ".", ":", "-", "=", "+", "*", "#"},
 		Cursor: ">", Changed: "*", Up: "^", Down: "v", More: "~", Rule: "-", Between: "|",
-		Closed: "o", Fine: "*", TopLeft: "+", TopRight: "+", BottomLeft: "+", BottomRight: "+",
+		Closed: "o", Fine: "*",
 	}
 }
 

@@ -160,26 +160,21 @@ func TestHistory(t *testing.T) {
 	}
 }
 
-// TestFrame checks that a frame has its width, whatever its texts are.
-func TestFrame(t *testing.T) {
+// TestHeading checks that a heading has its width, whatever its texts are, and keeps the last columns.
+func TestHeading(t *testing.T) {
 	l := unicode()
-	drawn := Frame{Title: "Stuck", Right: "waits", Foot: "█ used", FootRight: "…3 more"}.Draw(l, 40, []string{" short", strings.Repeat("long ", 20)})
-	want := strings.Join([]string{
-		"╭─ Stuck ─────────────────────── waits ╮",
-		"│ short                                │",
-		"│long long long long long long long l… │",
-		"╰─ █ used ──────────────────── …3 more ╯",
-	}, "\n")
-	if got := ansi.Strip(strings.Join(drawn, "\n")); got != want {
-		t.Errorf("drawn:\n%s\nwant:\n%s", got, want)
+	for width, want := range map[int]string{
+		40: "Causes 3  since 14:02: +2 c…  pods  who ",
+		20: "Causes 3  pods  who ",
+		12: "Causes 3    ",
+	} {
+		if got := ansi.Strip(l.Heading(width, "Causes 3", "since 14:02: +2 causes, -1", "pods  who ")); strings.TrimRight(got, " ") != strings.TrimRight(want, " ") {
+			t.Errorf("at %d, the heading is\n%q, want\n%q", width, got, want)
+		}
 	}
 	for width := 1; width < 60; width++ {
-		for _, frame := range []Frame{{}, {Title: "Stuck: 12 pods", Right: "asks ─ reason", Foot: "░ free", FootRight: "…3 more"}} {
-			for _, line := range frame.Draw(l, width, []string{"some text in it"}) {
-				if got := ansi.StringWidth(line); got != width && width > 3 || got > max(width, 3) {
-					t.Errorf("at %d, a line is %d wide: %q", width, got, ansi.Strip(line))
-				}
-			}
+		if got := ansi.StringWidth(l.Heading(width, "Causes 12", "since 14:02: +2 causes", "pods  who ")); got != width {
+			t.Errorf("at %d, a heading is %d wide", width, got)
 		}
 	}
 }

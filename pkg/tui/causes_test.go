@@ -4,7 +4,6 @@
 package tui
 
 import (
-	"encoding/json"
 	"fmt"
 	"maps"
 	"math/rand/v2"
@@ -23,6 +22,8 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/kubectl-dra/kubectl-dra/internal/fleet"
+	"github.com/kubectl-dra/kubectl-dra/pkg/cause"
+	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/live"
 )
@@ -172,14 +173,14 @@ func (e *chance) kinds() map[string]func() {
 	}
 }
 
-// TestReasonsAfterEvents has, after any events, the reasons that there are if all is
-// explained afresh, although not all is.
-func TestReasonsAfterEvents(t *testing.T) {
-	cases, length := 9, 8
+// TestCausesAfterEvents shows, after any events, the causes that "kubectl dra status" finds in the same
+// cluster: same order, same numbers, same sentences.
+func TestCausesAfterEvents(t *testing.T) {
+	cases, length := 4, 4
 	if more, err := strconv.Atoi(os.Getenv("CASES")); err == nil {
 		cases = more
 	}
-	kept, again := 0, 0
+	found := 0
 	for seed := range uint64(cases) {
 		e := &chance{Rand: rand.New(rand.NewPCG(seed, 19)), snap: example(t)}
 		if seed%3 > 0 {
@@ -193,42 +194,134 @@ func TestReasonsAfterEvents(t *testing.T) {
 				happened = append(happened, e.happen())
 			}
 			source.set(e.snap)
-			before := s.model.live.Reasons.Version()
 			s.changed()
-			again += s.model.live.Reasons.Version() - before
-			kept += len(s.model.live.Reasons.All()) - (s.model.live.Reasons.Version() - before)
-			fresh, _, err := live.Take(t.Context(), source, nil)
+			want, err := cause.Find(t.Context(), cluster.New(e.snap), cause.Options{})
 			if err != nil {
 				t.Fatal(err)
 			}
-			reasons := live.NewReasons()
-			for of, more := reasons.Next(fresh, testTime()); more; of, more = reasons.Next(fresh, testTime()) {
-				reasons.Work(t.Context(), fresh, of, testTime())
+			shown := s.model.causes()
+			if shown == nil {
+				t.Fatalf("seed %d: no causes are shown", seed)
 			}
-			if diff := cmp.Diff(plain(reasons), plain(s.model.live.Reasons)); diff != "" {
-				t.Fatalf("seed %d: after %q (-afresh +shown):\n%s", seed, happened, diff)
+			if diff := cmp.Diff(want.Status, shown.Status); diff != "" {
+				t.Fatalf("seed %d: after %q (-status +shown):\n%s", seed, happened, diff)
 			}
+			found += len(want.Status.Causes)
 		}
 	}
-	if kept < cases || again < cases {
-		t.Errorf("%d reasons were kept, %d found again", kept, again)
+	if found < cases {
+		t.Errorf("%d causes were found", found)
 	}
-	t.Logf("%d reasons were kept, %d found again", kept, again)
 }
 
-// plain returns reasons without when they were found.
-func plain(r *live.Reasons) map[string]string {
-	texts := map[string]string{}
-	for of, found := range r.All() {
-		texts[fmt.Sprint(of)] = fmt.Sprintf("%s %s %s %s %s %q\n%s", found.Word(), found.Stage, found.Outlook, found.Summary, found.Actor, found.Remedies, asJSON(found.Answer))
+// TestCausesAreKept finds no causes again while nothing happens, and finds them again once something did.
+func TestCausesAreKept(t *testing.T) {
+	source := newMoving(example(t))
+	now := testTime()
+	s := newSession(t, Options{Source: source, Now: func() time.Time { return now }}, 120, 40)
+	before := s.model.causes()
+	if before == nil {
+		t.Fatal("no causes are found")
 	}
-	return texts
+	for range 30 {
+		now = now.Add(time.Second)
+		later := *source.Snapshot()
+		later.TakenAt = now
+		source.set(&later)
+		s.send(live.ClockMsg{})
+		s.rest()
+	}
+	if s.model.causes() != before {
+		t.Error("causes were found again although nothing happened")
+	}
+	beating := *source.Snapshot()
+	beating.Nodes = slices.Clone(beating.Nodes)
+	for i, node := range beating.Nodes {
+		beating.Nodes[i] = node.DeepCopy()
+		for j := range beating.Nodes[i].Status.Conditions {
+			beating.Nodes[i].Status.Conditions[j].LastHeartbeatTime = metav1.Time{Time: now}
+		}
+		beating.Nodes[i].ResourceVersion += "0"
+	}
+	source.set(&beating)
+	s.changed()
+	if s.model.causes() != before {
+		t.Error("causes were found again after heartbeats of nodes")
+	}
+	source.set(allocated(source.Snapshot(), "research", "finetune-0-gpus-qh957", "gpu-08", now))
+	s.changed()
+	if s.model.causes() == before {
+		t.Error("a change is not looked at")
+	}
 }
 
-func asJSON(of any) string {
-	text, err := json.MarshalIndent(of, "", " ")
-	if err != nil {
-		return err.Error()
+// TestChangesSinceLooked marks the causes that began and ended, and counts the pods that got a node,
+// since somebody looked at the dashboard before.
+func TestChangesSinceLooked(t *testing.T) {
+	before := example(t)
+	source := newMoving(before)
+	now := testTime()
+	s := newSession(t, Options{Source: source, Now: func() time.Time { return now }}, 140, 50)
+	s.lacks(" since 09:30: ")
+	s.keys("down")
+
+	now = now.Add(2 * time.Hour)
+	after := *before
+	after.TakenAt = now
+	after.Nodes, after.Pods = slices.Clone(before.Nodes), slices.Clone(before.Pods)
+	for i, node := range after.Nodes {
+		node = node.DeepCopy()
+		switch node.Name {
+		case "gpu-08":
+			node.Spec.Unschedulable = false
+		case "gpu-04":
+			node.Spec.Unschedulable = true
+		}
+		after.Nodes[i] = node
 	}
-	return string(text)
+	for i, pod := range after.Pods {
+		if pod.Name == "finetune-0" {
+			after.Pods[i] = pod.DeepCopy()
+			after.Pods[i].Spec.NodeName = "gpu-03"
+		}
+	}
+	source.set(&after)
+	s.changed()
+	s.shows("since 09:30: ", "1 pod started", "1 node is cordoned: gpu-04")
+	s.keys("2", "1")
+	s.shows("since 09:30: ", "1 pod started")
+	now = now.Add(time.Second)
+	s.keys("9")
+	s.shows("since 09:30: ")
+	// Somebody who comes back sees what happened since.
+	now = now.Add(time.Hour)
+	s.keys("1")
+	s.lacks("since 09:30: ")
+}
+
+// TestRefusedWorkload shows a workload whose pods the API server refuses, although no pod waits.
+func TestRefusedWorkload(t *testing.T) {
+	template := "one-gpu"
+	snap := example(t)
+	quiet := *snap
+	quiet.Pods = slices.DeleteFunc(slices.Clone(snap.Pods), snapshot.Waits)
+	set := &snapshot.Workload{
+		TypeMeta: metav1.TypeMeta{Kind: "ReplicaSet", APIVersion: "apps/v1"}, ObjectMeta: metav1.ObjectMeta{Namespace: "research", Name: "refused", UID: "refused", CreationTimestamp: metav1.Time{Time: testTime().Add(-time.Hour)}},
+		Conditions: []metav1.Condition{{
+			Type: "ReplicaFailure", Status: metav1.ConditionTrue, Reason: "FailedCreate",
+			Message: `pods "refused-abc" is forbidden: exceeded quota: gpus, requested: count/pods=1, used: count/pods=2, limited: count/pods=2`,
+		}},
+		Template: corev1.PodTemplateSpec{Spec: corev1.PodSpec{
+			ResourceClaims: []corev1.PodResourceClaim{{Name: "gpu", ResourceClaimTemplateName: &template}},
+			Containers:     []corev1.Container{{Name: "main", Resources: corev1.ResourceRequirements{Claims: []corev1.ResourceClaim{{Name: "gpu"}}}}},
+		}},
+	}
+	quiet.Workloads = append(slices.Clone(snap.Workloads), set)
+	s := newSession(t, Options{Source: live.NewFixed(&quiet), Fixed: true}, 120, 40)
+	s.shows("research/replicaset/refused")
+	s.lacks("no pod waits")
+	s.keys("6")
+	s.shows("research/replicaset/refused", "1/1 pending")
+	s.keys("enter")
+	s.shows("why ReplicaSet research/refused")
 }
