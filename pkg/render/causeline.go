@@ -4,12 +4,10 @@
 package render
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"strings"
-	"time"
-
-	"k8s.io/apimachinery/pkg/util/duration"
 
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 )
@@ -29,7 +27,7 @@ type CauseLine struct {
 }
 
 // CauseLines puts the causes of a status into lines, in their order.
-func CauseLines(causes []api.Cause, now time.Time) []CauseLine {
+func CauseLines(causes []api.Cause) []CauseLine {
 	groups, _ := groupCauses(causes)
 	lines := make([]CauseLine, 0, len(groups))
 	for i, group := range groups {
@@ -38,15 +36,12 @@ func CauseLines(causes []api.Cause, now time.Time) []CauseLine {
 		if c.Mended != nil {
 			line.Then = c.Mended.Message
 		}
-		longest := int64(0)
+		longest, age := int64(0), int64(0)
 		for _, c := range group {
-			line.Pods, longest = line.Pods+c.Pods, max(longest, c.LongestSeconds)
+			line.Pods, longest, age = line.Pods+c.Pods, max(longest, c.LongestSeconds), max(age, c.AgeSeconds)
 		}
-		switch {
-		case longest > 0:
+		if longest = cmp.Or(longest, age); longest > 0 {
 			line.Age = ageOf(longest)
-		case c.Since != nil:
-			line.Age = duration.HumanDuration(max(now.Sub(c.Since.Time), 0))
 		}
 		lines = append(lines, line)
 	}

@@ -80,7 +80,7 @@ func FindCauses(ctx context.Context, c *cluster.Cluster, namespace string) (*Cau
 		return nil, nil, err
 	}
 	out := &Causes{
-		Status: found.Status, Lines: render.CauseLines(found.Status.Causes, c.Snapshot.Now()), Diagnosis: found.Examination.Within(namespace),
+		Status: found.Status, Lines: render.CauseLines(found.Status.Causes), Diagnosis: found.Examination.Within(namespace),
 		Namespace: namespace, At: c.Snapshot.Now(), rowOf: map[api.ObjectRef]*cause.Row{}, waits: map[api.ObjectRef]bool{},
 	}
 	slices.SortStableFunc(out.Diagnosis.Findings, func(a, b api.Finding) int { return severityRank(a.Severity) - severityRank(b.Severity) })

@@ -170,7 +170,7 @@ func (s *Summary) causes() overview.Section[overview.Cause] {
 	if s.Changes == nil {
 		return section
 	}
-	over := render.CauseLines(s.Changes.Ended, s.Cluster.Snapshot.Now())
+	over := render.CauseLines(s.Changes.Ended)
 	for i := range over {
 		section.Rows = append(section.Rows, overview.Cause{
 			Key: causeKey(&over[i]), Mark: s.Look.Glyphs.Fine, Age: "over", Message: over[i].Causes[0].Message, Tone: widget.Good, Open: PlaceBehind(&over[i]),
