@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	tea "charm.land/bubbletea/v2"
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	resourceapi "k8s.io/api/resource/v1"
@@ -297,6 +298,47 @@ func TestChangesSinceLooked(t *testing.T) {
 	now = now.Add(time.Hour)
 	s.keys("1")
 	s.lacks("since 09:30: ")
+}
+
+// TestFilterOnFirstPage filters the list behind the section with the cursor.
+func TestFilterOnFirstPage(t *testing.T) {
+	s := browse(t, 120, 40)
+	s.keys("/", `"cordoned`, "enter")
+	s.shows("[9 causes 13]", "1/1 of 13 causes, filter cordoned", "1 node is cordoned: gpu-08")
+	s.keys("1", "home", "/", `"nic`)
+	s.shows("[7 classes]", "1/1 of 4 classes")
+	s.keys("esc", "1", "end", "/", `"vision`, "enter")
+	s.shows("[0 teams]", "1/2 of 9 teams")
+}
+
+// TestOldCauses keeps the causes that are known, with their time, until new ones are found.
+func TestOldCauses(t *testing.T) {
+	before := example(t)
+	source := newMoving(before)
+	m := New(t.Context(), Options{Source: source, Name: "test cluster", Env: func(string) string { return "" }, Now: testTime, After: func(_ time.Duration, msg tea.Msg) tea.Cmd {
+		return func() tea.Msg { return laterMsg{msg} }
+	}})
+	s := &session{t: t, model: m}
+	s.send(tea.WindowSizeMsg{Width: 120, Height: 50})
+	s.run(m.live.Take())
+	s.shows("Causes 13", "fits on gpu-03")
+	s.lacks("as of")
+	// The pauses after the picture and after the causes are not over.
+	changed := before.With(&snapshot.Snapshot{Pods: []*corev1.Pod{func() *corev1.Pod {
+		pod := before.Pod("research", "finetune-0").DeepCopy()
+		pod.Name, pod.UID, pod.CreationTimestamp = "newcomer", "newcomer", metav1.Time{Time: testTime().Add(-time.Second)}
+		pod.Status.ResourceClaimStatuses = nil
+		return pod
+	}()}})
+	source.set(changed)
+	pauses := s.later
+	s.later = nil
+	s.send(live.ChangedMsg{})
+	s.send(pauses[0])
+	s.shows("Causes 13", "as of 09:30:00", "Waiting 11", "research/newcomer")
+	s.later = append(s.later, pauses...)
+	s.rest()
+	s.lacks("as of")
 }
 
 // TestRefusedWorkload shows a workload whose pods the API server refuses, although no pod waits.
