@@ -85,7 +85,7 @@ func causesOf(p *Page, plan *api.Plan, causes *PodCauses) func(*api.PlannedPod) 
 			shown = append(shown, of(&plan.Pods[i])...)
 		}
 	}
-	writeCauses(p, causes.Causes, causesOptions{lines: waitingLines, only: shown})
+	writeCauses(p, causes.Causes, causesOptions{lines: linesAbove(p.Opts), only: shown})
 	_, numbers := groupCauses(causes.Causes)
 	return func(pod *api.PlannedPod) string {
 		if list := of(pod); len(list) > 0 && pod.Outcome != api.PlanGated {

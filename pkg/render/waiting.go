@@ -16,8 +16,12 @@ type PodCauses struct {
 	Of     func(pod api.ObjectRef) []int
 }
 
-// waitingLines limits the lines of causes above the table of pods that wait on a terminal.
+// waitingLines limits the lines of causes above the table of pods that wait on a terminal of 24
+// lines.
 const waitingLines = 24
+
+// linesAbove is like waitingLines, for a terminal of any height: two thirds of a high one.
+func linesAbove(opts Options) int { return max(waitingLines, 2*opts.Height/3) }
 
 // Waiting draws the causes of pods that wait, and a row for pods with one owner and one answer.
 func Waiting(w io.Writer, causes []api.Cause, rows []*cause.Row, opts Options) error {
@@ -26,7 +30,7 @@ func Waiting(w io.Writer, causes []api.Cause, rows []*cause.Row, opts Options) e
 	for _, row := range rows {
 		of = append(of, row.Causes...)
 	}
-	writeCauses(p, causes, causesOptions{lines: waitingLines, only: of})
+	writeCauses(p, causes, causesOptions{lines: linesAbove(p.Opts), only: of})
 	p.Blank()
 	_, numbers := groupCauses(causes)
 	if err := p.table(newTable(rows, waitingColumns(numbers))); err != nil {
@@ -50,7 +54,7 @@ func waitingColumns(numbers []int) []Column[cause.Row] {
 	}
 }
 
-// AnswerWords returns the verdict of a row in a few words: where the pods fit, or the numbers of
+// AnswerWords returns the verdict of a row in a few words: where the pods fit, and the numbers of
 // their causes among all.
 func AnswerWords(r *cause.Row, causes []api.Cause) string {
 	_, numbers := groupCauses(causes)
@@ -58,22 +62,21 @@ func AnswerWords(r *cause.Row, causes []api.Cause) string {
 }
 
 func waitingAnswer(r *cause.Row, numbers []int) string {
-	switch {
-	case len(r.Causes) > 0:
-		text := causeNumbers(r.Causes, numbers)
-		switch outlook := OutlookWords(r.Outlook); {
-		case r.Verdict != api.DoesNotFit:
-			return Words(r.Verdict) + ": " + text
-		case outlook != "" && r.Outlook != api.ConditionUnknown:
-			return outlook + ": " + text
-		default:
-			return text
-		}
-	case r.Node == "":
+	text := Words(r.Verdict)
+	switch outlook := OutlookWords(r.Outlook); {
+	case r.Node != "" && len(r.Names) > 1:
+		text = "fit, the first on " + r.Node
+	case r.Node != "":
+		text = "fits on " + r.Node
+	case len(r.Causes) == 0:
 		return r.Summary
-	case len(r.Names) > 1:
-		return "fit, the first on " + r.Node
-	default:
-		return "fits on " + r.Node
+	case r.Verdict == api.DoesNotFit && outlook != "" && r.Outlook != api.ConditionUnknown:
+		text = outlook
+	case r.Verdict == api.DoesNotFit:
+		return causeNumbers(r.Causes, numbers)
 	}
+	if len(r.Causes) > 0 {
+		text += ": " + causeNumbers(r.Causes, numbers)
+	}
+	return text
 }
