@@ -113,7 +113,7 @@ func stopped(ctx context.Context, node *corev1.Node) NodeVerdict {
 }
 
 // upstreamFor returns an allocator that knows all pools which concern the
-// node. It gives the same answer as one that knows all slices, in less time:
+// node. It gives the same answer as a check with all slices, in less time:
 //
 //   - GatherPools, the only part of the allocator that looks at slices, treats
 //     each pool for itself. The check for completeness, too, looks only at
@@ -142,7 +142,7 @@ func (a *Allocator) upstreamFor(ctx context.Context, node *corev1.Node) (structu
 		key.WriteByte(',')
 		if a.Facts.Partitions.DependsOnNode(pool) {
 			// The allocator keeps what devices in use leave of such a pool from the first
-			// node that it is asked about (compatibilityGroupsBaseline). Which one that is
+			// node that it is asked about (compatibilityGroupsBaseline). Which node that is
 			// must not depend on what was asked before.
 			key.WriteString(node.Name)
 		}

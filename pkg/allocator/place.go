@@ -35,7 +35,7 @@ func (e *UndecidedError) Unwrap() error { return e.Err }
 // Place looks for the first of some nodes, or of all nodes for nil, that a pod fits on,
 // and says what it gets there. It is nil if there is none. It fails with an
 // [*UndecidedError] if the allocator has no answer for a node where that ends the
-// attempt, or if the pod fits on none of the others; all other errors are those of ctx.
+// attempt, or if the pod fits on none of the others; all other errors are from ctx.
 func Place(ctx context.Context, c *cluster.Cluster, pod *corev1.Pod, nodes []*corev1.Node) (*whatif.Reservation, error) {
 	if nodes == nil {
 		nodes, _ = c.Nodes.All()

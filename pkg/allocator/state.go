@@ -34,9 +34,9 @@ func newState(consumableCapacity bool) *allocatedState {
 }
 
 // of returns the state for an allocator that only knows the given pools.
-// Devices are looked up by their ID, so those of other pools make no
+// Devices are looked up by their ID, so devices of other pools make no
 // difference. Upstream searches the shares one by one, however, for many
-// devices, so it is worth to leave out those of other pools.
+// devices, so it is worth leaving out other pools.
 func (s *allocatedState) of(pools []*cluster.Pool) structured.AllocatedState {
 	state := s.AllocatedState
 	if len(state.AllocatedSharedDeviceIDs) == 0 {

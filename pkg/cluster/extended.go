@@ -66,7 +66,7 @@ func extendedRequests(pod *corev1.Pod) map[corev1.ResourceName]int64 {
 // It fails if the pod cannot get a resource on the node in either way, or if
 // the scheduler has to clean up first ([ErrClaimStale]).
 //
-// The rules are those of extendeddynamicresources.go of the scheduler's
+// The rules are from extendeddynamicresources.go of the scheduler's
 // dynamicresources plugin.
 func (c *Claims) ExtendedResourceClaim(pod *corev1.Pod, node *corev1.Node) (*resourceapi.ResourceClaim, error) {
 	if !c.HasExtendedResources(pod) {

@@ -167,7 +167,7 @@ func (p *Pools) candidates(node *corev1.Node) []*poolEntry {
 		add(entry)
 	}
 	for _, nuisance := range [][]*poolEntry{p.incomplete, p.invalid} {
-		// The first one that is missing is enough.
+		// The first such pool is enough.
 		_ = slices.ContainsFunc(nuisance, add)
 	}
 	return list

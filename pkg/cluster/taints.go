@@ -98,7 +98,7 @@ type Eviction struct {
 // claim get evicted, the earliest first. Only the tolerations in the
 // allocation count, and of these only such with the effect NoExecute spelled
 // out. A taint without the time at which it was added, which the API server
-// sets, evicts nobody. The rules are those of kube-controller-manager's
+// sets, evicts nobody. The rules are from kube-controller-manager's
 // device-taint-eviction-controller (claimEvictionTime).
 func (t *Taints) ClaimEvictions(claim *resourceapi.ResourceClaim) []Eviction {
 	if claim.Status.Allocation == nil || !t.gates.Enabled(GateDeviceTaints) {

@@ -60,7 +60,7 @@ func Examine(ctx context.Context, c *facts.Cluster, opts Options) (*Examination,
 }
 
 // Overview makes the overview of a cluster: it explains all pods that wait, and makes all
-// checks. Pods and claims are those of a namespace or, if that is empty, of all. The error
+// checks. Pods and claims are in one namespace or, if that is empty, in any. The error
 // says what failed, which is none of the cluster's faults.
 func Overview(ctx context.Context, c *facts.Cluster, namespace string) (*inventory.Overview, error) {
 	x, err := Examine(ctx, c, Options{})

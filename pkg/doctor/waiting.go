@@ -27,7 +27,7 @@ import (
 const (
 	codeNever = "DRA1601"
 	codeFails = "DRA1602"
-	// codeUnheard is about pods that fit.
+	// codeUnheard is the code of the check for pods that fit.
 	codeUnheard = "DRA1609"
 )
 

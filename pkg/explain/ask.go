@@ -39,7 +39,7 @@ type Asker struct {
 }
 
 // Ask reports whether a pod fits that does not exist, and for each node why not. Nodes that
-// the snapshot leaves out, because they are equivalent to one that it has, are in leftOut by the name
+// the snapshot leaves out, because they are equivalent to a node that it has, are in leftOut by the name
 // of that one: the answer has them, too.
 func (a *Asker) Ask(ctx context.Context, c *cluster.Cluster, pod *corev1.Pod, leftOut map[string][]string) (*Asked, error) {
 	t := &target.Target{

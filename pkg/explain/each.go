@@ -24,11 +24,11 @@ type Answer struct {
 // ExplainEach answers for several targets of one cluster, in their order. Pods
 // that wait are decided one after another, as the scheduler does: a pod that
 // fits gets its node and its devices before the next one is looked at. The order
-// is that of the scheduling queue: by priority, then by age (the plugin
+// is the order of the scheduling queue: by priority, then by age (the plugin
 // PrioritySort). Pods of the cluster that are no targets take part.
 //
 // Equal pods share what is the same for all of them, see [Explanation.SameAs]: a
-// thousand pods of one Job take little longer than one. The error is that of ctx.
+// thousand pods of one Job take little longer than one. The error is from ctx.
 func ExplainEach(ctx context.Context, c *cluster.Cluster, targets []target.Options) ([]Answer, error) {
 	return answerEach(ctx, c, targets, verdict.Options{}, withAdvice)
 }

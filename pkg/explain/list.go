@@ -69,8 +69,8 @@ func (l *checkList) addUse(gap *snapshot.Gap, check, label string, r *eligibilit
 	l.add(check, label, r)
 }
 
-// List makes all checks of a request on a device as seen from a node,
-// each for itself. The first one that fails is the reason in the funnel.
+// deviceChecks returns all checks of a request on a device as seen from a node,
+// each for itself. The first condition that fails is the reason in the funnel.
 func deviceChecks(ctx context.Context, q *funnel.Question, c *eligibility.Checks, d *cluster.Device, node *corev1.Node) []api.DeviceCheck {
 	l := &checkList{}
 	class := c.CheckClass(ctx, d)

@@ -72,7 +72,7 @@ type QueueOptions struct {
 
 // DecideQueue decides pods that wait one after another, as [ExplainEach] does, and
 // returns what becomes of each of them, in the order of the queue, and the cluster after
-// that. Of pods that do not fit, neither remedies nor hints are found. The error is that of
+// that. Of pods that do not fit, neither remedies nor hints are found. The error is from
 // ctx.
 func DecideQueue(ctx context.Context, c *cluster.Cluster, pods []*corev1.Pod, opts QueueOptions) ([]Decision, *cluster.Cluster, error) {
 	q := verdict.NewQueue(c, verdict.Options{Planned: true, Shares: true, Waiting: pods, Preempts: opts.Preempts})

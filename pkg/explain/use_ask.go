@@ -29,7 +29,7 @@ type useAnswer struct {
 }
 
 // ask asks about the devices for each kind of pods that wait, and for each claim
-// that waits for a pod. If the devices are those of one node, the question is about
+// that waits for a pod. If all devices are on one node, the question is about
 // that node alone.
 func (w *deviceUses) ask(ctx context.Context, devices []*cluster.Device) ([]*useAnswer, error) {
 	var answers []*useAnswer

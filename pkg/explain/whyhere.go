@@ -77,8 +77,8 @@ func fitsOn(groups []api.NodeGroup, node string) bool {
 	})
 }
 
-// addChoices looks at what a claim got, request by request. The claim is the one that
-// would have to be allocated again, podClaims are those of the pod as they are.
+// addChoices looks at what a claim got, request by request. The claim
+// would have to be allocated again, podClaims are the claims of the pod as they are.
 func addChoices(ctx context.Context, out *api.WhyHere, again *builder, podClaims []cluster.PodClaim, claim *funnel.Claim, node *corev1.Node) {
 	if claim.Index >= len(podClaims) || again.PodClaims[claim.Index].ExtendedResources {
 		return

@@ -28,7 +28,7 @@ import (
 const notModeled = "scores between nodes (which of several nodes a pod gets), back-off after failed attempts, pods without devices, other schedulers"
 
 // MakePlan decides all pods that wait in a cluster. With preempts, pods take the place of others
-// of lower priority, as KEP-5690 proposes it. The error is that of ctx.
+// of lower priority, as KEP-5690 proposes it. The error is from ctx.
 func MakePlan(ctx context.Context, state *cluster.Cluster, preempts bool) (*api.Plan, error) {
 	var pods, gated []*corev1.Pod
 	for _, pod := range state.Waiting() {

@@ -121,7 +121,7 @@ func (v *Inventory) Nodes() []Node {
 // groupKey tells the groups of a node apart.
 type groupKey struct{ driver, near string }
 
-// States of nodes. NodeGone is one that does not exist although its devices are published.
+// States of nodes. A node is NodeGone if it does not exist although its devices are published.
 const (
 	NodeReady    = "Ready"
 	NodeNotReady = "NotReady"

@@ -19,7 +19,7 @@ import (
 )
 
 // Stages has the stages of claims, cheaply enough for all claims of a cluster: the
-// allocator is not asked. A stage is that of [explain.Explain], except that NodeFit is not
+// allocator is not asked. The stages are the same as in [explain.Explain], except that NodeFit is not
 // distinguished from Allocation, for which all nodes would have to be looked at.
 type Stages struct {
 	cluster *cluster.Cluster

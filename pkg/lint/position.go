@@ -17,8 +17,8 @@ type position struct{ line, column int }
 // place is where a field stands in a text.
 type place struct {
 	position
-	// node is its value; nil if the field is not there. Then the position is that of
-	// the innermost field around it that is.
+	// node is its value; nil if the field is not there. Then the position is the
+	// innermost field around it.
 	node *yaml.Node
 	// path is the path of the field in the version of the object.
 	path string

@@ -32,7 +32,7 @@ const (
 
 // Brief draws an explanation for a small screen: the verdict, the decisive fact, the effect of
 // waiting, the remedies, and facts and funnels as far as there is room. It counts what it leaves
-// out. The only errors are those of w.
+// out. The only errors are from w.
 func Brief(w io.Writer, e *api.Explanation, opts Options) error {
 	if opts.Wide || e.Node != nil || e.Device != nil {
 		return Explanation(w, e, opts)

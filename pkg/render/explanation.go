@@ -13,7 +13,7 @@ import (
 
 // Explanation draws the answer to "why": the verdict and the facts about the target as a
 // whole, then the funnel of each request, the nodes, the conflict and the remedies, or the
-// actual or possible allocation. The only errors are those of w.
+// actual or possible allocation. The only errors are from w.
 func Explanation(w io.Writer, e *api.Explanation, opts Options) error {
 	p := NewPage(opts)
 	p.oneNode = e.Node != nil

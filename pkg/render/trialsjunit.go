@@ -14,7 +14,7 @@ import (
 
 // TrialsJUnit writes what came of a test as the report of a test suite. Each stage and
 // each check of a trial is a test, with its time; so is each trial that was not made,
-// as one that was skipped.
+// as skipped.
 func TrialsJUnit(w io.Writer, r *api.TestReport) error {
 	suite := junit.Testsuite{Name: "kubectl-dra test"}
 	suite.AddProperty("source", Escape(r.Source))

@@ -68,7 +68,7 @@ func locked(minor int) GateRelease {
 }
 
 // GateSpecs returns the feature gates that decide about Dynamic Resource
-// Allocation, sorted by name. Releases and requirements are those of
+// Allocation, sorted by name. Releases and requirements are from
 // defaultVersionedKubernetesFeatureGates and
 // defaultKubernetesFeatureGateDependencies in pkg/features/kube_features.go of
 // Kubernetes v1.37.1.
@@ -127,7 +127,7 @@ func KnownGates() []string {
 // Gate returns the setting of a feature gate: what the command line says,
 // else what the cluster's metrics say, else the default of its version. A gate
 // that is on by default counts as off while a gate that it requires is off.
-// Where the version is unknown, the defaults are those of the newest kubelet's
+// Where the version is unknown, the defaults are from the newest kubelet's
 // release, or of the newest release known to this program. An unknown gate is off.
 func (s *Snapshot) Gate(name string) Gate {
 	return s.gate(name, s.minor(), GateSpecs())

@@ -29,7 +29,7 @@ type Snapshot struct {
 	// unknown. An API server that emulates an older release tells that one.
 	ServerVersion string
 	// Emulator is the gitVersion of an API server that emulates an older release,
-	// else empty. Gates and API are those of ServerVersion, the code is its own.
+	// else empty. Gates and API belong to ServerVersion, the code to Emulator.
 	Emulator string
 	// OtherRelease is true if the release is supposed to be another one than that whose
 	// components wrote what the objects say.

@@ -126,7 +126,7 @@ func PreviewedClassDriver(s *Snapshot, class string) (driver string) {
 }
 
 // PreviewAssumptions says, a sentence each, what a snapshot with previews takes
-// for granted. It is empty for one that has none.
+// for granted. It is empty for a snapshot without previews.
 func PreviewAssumptions(s *Snapshot) []string {
 	previews := map[PoolID][]*resourceapi.ResourceSlice{}
 	devices, published := map[PoolID]map[string]bool{}, map[PoolID]bool{}

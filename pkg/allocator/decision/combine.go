@@ -17,7 +17,7 @@ func (p *placement) combine() ([][]int, bool) {
 	}
 	c.columns = p.columns(entries)
 	for n := range c.columns {
-		// Items are those of the placement from here on.
+		// From here on, items belong to the placement.
 		for k, e := range c.columns[n].items {
 			c.columns[n].items[k] = free[e]
 		}

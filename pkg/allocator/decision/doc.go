@@ -10,7 +10,7 @@
 // afterwards, and what is known to be impossible is not tried again. So "25 of 24 equal
 // devices" is decided at once.
 //
-// The rules are those of k8s.io/dynamic-resource-allocation/structured (v0.37.2,
+// The rules are from k8s.io/dynamic-resource-allocation/structured (v0.37.2,
 // experimental channel): exclusive, shared and admin access, counters (KEP-4815),
 // consumable capacity (KEP-5075), compatibility groups, prioritized lists (KEP-4816), match
 // and distinct constraints with scalar and list values, and the limit of devices in one

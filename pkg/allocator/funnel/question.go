@@ -63,7 +63,7 @@ func (q *Question) BeginFunnels(ctx context.Context, c *Claim) {
 	}
 }
 
-// FinishFunnels adds what depends on nodes. The error is that of ctx.
+// FinishFunnels adds what depends on nodes. The error is from ctx.
 func (q *Question) FinishFunnels(ctx context.Context, c *Claim) error {
 	for _, f := range slices.Concat(c.Funnels...) {
 		if err := f.addNodes(ctx, q.Reach); err != nil {

@@ -32,7 +32,7 @@ func Plain(attribute resourceapi.DeviceAttribute) string {
 }
 
 // valuesOf lists the elements of a list, or the only value. Of several values, which the
-// API server does not allow, it returns the one that CEL sees. It is false for a type that
+// API server does not allow, it returns the value that CEL sees. It is false for a type that
 // this program does not know.
 func valuesOf(attribute resourceapi.DeviceAttribute, quoted func(string) string) (values []string, known bool) {
 	switch {

@@ -165,8 +165,8 @@ func revision(pod *corev1.Pod) string {
 }
 
 // hiddenKind returns the resource of a kind if it could not be read, else empty. A snapshot
-// does not know resources by their kinds, but their names are related: that of another
-// project's kind has at least its beginning.
+// does not know resources by their kinds, but their names are related: even the resources of
+// other projects begin as their kinds do.
 func hiddenKind(snap *snapshot.Snapshot, kind string) string {
 	plural, _ := meta.UnsafeGuessKindToResource(schema.GroupVersionKind{Kind: kind})
 	stem := strings.ToLower(kind)

@@ -10,7 +10,7 @@ import (
 )
 
 // WithClassPriority returns a pod that does not exist yet with the priority that the API
-// server will give it. PriorityClasses are not read: the value is that of other
+// server will give it. PriorityClasses are not read: the value is from other
 // pods and PodGroups of the class. It is missing if there are none.
 func WithClassPriority(snap *snapshot.Snapshot, pod *corev1.Pod) *corev1.Pod {
 	if pod.Spec.Priority != nil || pod.Spec.PriorityClassName == "" {

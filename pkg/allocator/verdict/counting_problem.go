@@ -40,7 +40,7 @@ type ProblemBuilder struct {
 	err      error
 }
 
-// NewProblem makes the problem of a node. The funnels are those of each claim.
+// NewProblem makes the problem of a node. There is one funnel for each claim.
 func NewProblem(ctx context.Context, facts *cluster.Cluster, node *corev1.Node, pools []*cluster.NodePool, claims []funnel.Claim) (*ProblemBuilder, error) {
 	b := &ProblemBuilder{
 		cluster: facts, node: node, pools: pools,

@@ -24,7 +24,7 @@ import (
 )
 
 // Decide decides what becomes of a target. The selectors may know answers to other questions
-// about the cluster; with nil, new ones are made. The error is that of ctx, or what keeps the
+// about the cluster; with nil, new ones are made. The error is from ctx, or what keeps the
 // allocator from an answer.
 func Decide(ctx context.Context, c *cluster.Cluster, t *target.Target, selectors *selector.Evaluator) (*Verdict, error) {
 	v := &Verdict{Question: funnel.NewQuestion(c, t.Pod, t.Claims), Target: t, Ended: -1}

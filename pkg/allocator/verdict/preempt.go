@@ -62,7 +62,7 @@ func compareVictims(a, b []*corev1.Pod) int {
 		}
 		return total
 	}
-	// Of those of the highest priority, the one that started first.
+	// Of the pods with the highest priority, the first that started.
 	started := func(pods []*corev1.Pod) time.Time {
 		var first time.Time
 		for _, pod := range pods {

@@ -233,7 +233,7 @@ func (q *Queue) Decide(ctx context.Context) error {
 		}
 	}
 	slices.SortStableFunc(q.order, compareQueued)
-	// Pods that are preempted are added behind the one that is decided.
+	// Pods that are preempted are added behind the decided pod.
 	for at := 0; at <= q.last(); at++ {
 		if err := q.decide(ctx, q.order[at]); err != nil {
 			return err

@@ -177,7 +177,7 @@ type TeamClass struct {
 	// Class is the name of the DeviceClass.
 	Class string `json:"class"`
 	// Used counts the devices that claims of the namespace have of the class, each
-	// once. Idle are those of them that no pod uses that is still there.
+	// once. Idle are the devices whose claims no existing pod uses.
 	Used int `json:"used"`
 	Idle int `json:"idle"`
 	// Share is Used in relation to what all namespaces use of the class, from 0 to 1.

@@ -196,7 +196,7 @@ func asks() []string {
 }
 
 // printOnce prints the overview. It shows the claims of all namespaces that may
-// be read, so that those of one are enough.
+// be read, so that one namespace is enough.
 func (o *options) printOnce(ctx context.Context, opts tui.Options, from *cli.Source) error {
 	gaps := cli.GapsIn(from.Snap, asks(), o.reader.Only, false)
 	gapErr := &cli.GapError{Doing: "show the overview", Gaps: gaps, Live: o.reader.Live(), Partial: len(gaps) < len(asks())}

@@ -18,7 +18,7 @@ import (
 // Case is a verdict that nothing fits, or an error.
 type Case struct {
 	*verdict.Verdict
-	// Nodes are the nodes of the question. Only is the only one that the pod selects, empty
+	// Nodes are the nodes of the question. Only is the only node that the pod selects, empty
 	// if it selects more or fewer: it comes before all others.
 	Nodes []*corev1.Node
 	Only  string

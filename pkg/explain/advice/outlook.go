@@ -58,7 +58,7 @@ func (c *OutlookCase) Begin() {
 }
 
 // Find decides the outlook that was begun. It is nil if the question cannot be asked about a
-// cluster without claims. The errors are that of ctx, and what keeps the allocator
+// cluster without claims. The errors are from ctx, and what keeps the allocator
 // from being set up.
 func (c *OutlookCase) Find(ctx context.Context) (*api.Outlook, error) {
 	out := &api.Outlook{Now: api.Prospect{Verdict: api.DoesNotFit}}

@@ -69,7 +69,7 @@ type Reasons struct {
 }
 
 // NewReasons finds the reasons for a question. The confirmer says what a node of a
-// what-if cluster could serve. The signatures are those of the nodes of the question, nil for
+// what-if cluster could serve. The signatures belong to the nodes of the question, nil for
 // new ones.
 func NewReasons(q *funnel.Question, signatures *verdict.NodeSignatures, confirmer *verdict.Confirmer) *Reasons {
 	if signatures == nil {

@@ -20,7 +20,7 @@ const uidLength = 36
 //   - <UID>_<request> of class metadata, in a file with _<UID>_: the upstream
 //     helper (writeCDISpec, kubeletplugin/metadata.go).
 //
-// The name of a device may also be a UUID of its own, as that of a mediated
+// The name of a device may also be a UUID of its own, as for a mediated
 // device is. So the class or the file must say too that it is about a claim.
 func claimUID(file, class, name string) string {
 	if len(name) < uidLength || !isUID(name[:uidLength]) {

@@ -44,7 +44,7 @@ func pluginWorkload(set *appsv1.DaemonSet) *snapshot.Workload {
 		TypeMeta:   metav1.TypeMeta{APIVersion: appsv1.SchemeGroupVersion.String(), Kind: snapshot.KindDaemonSet},
 		ObjectMeta: set.ObjectMeta, Selector: set.Spec.Selector, Template: set.Spec.Template,
 	}
-	// Until the controller has seen it, the counts are those of before.
+	// Until the controller has seen it, the counts are from before the change.
 	if set.Status.ObservedGeneration >= set.Generation {
 		workload.Daemon = &snapshot.DaemonStatus{Desired: set.Status.DesiredNumberScheduled, Ready: set.Status.NumberReady}
 	}

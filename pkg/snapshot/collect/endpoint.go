@@ -26,8 +26,8 @@ type endpoint[P metav1.Object] struct {
 	watch func(context.Context, metav1.ListOptions) (watch.Interface, error)
 	// example is of the type that the server's objects get, nil for any.
 	example any
-	// convert makes the object of a snapshot. One that is not for a snapshot
-	// is errNotKept, one that should be but cannot has another error.
+	// convert makes the object of a snapshot. The error is errNotKept for an object that is
+	// not for a snapshot, and another one for an object that cannot be converted.
 	convert func(object any) (P, error)
 }
 

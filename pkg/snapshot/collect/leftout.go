@@ -41,7 +41,7 @@ func (e *leftOutError) Unwrap() error { return e.err }
 
 // bounded leaves out the objects of a server that have a quantity with a long
 // exponent: large ones can be decoded, but not computed with. Where the API server
-// computes with them itself, it stores those of some millions, and others wherever it
+// computes with them itself, it stores quantities of some millions, and others wherever it
 // does not. It cannot decode small ones, and rounds them.
 func bounded[P metav1.Object](convert func(object any) (P, error)) func(object any) (P, error) {
 	kind, types := reflect.TypeFor[P]().Elem(), quantityTypes{}

@@ -116,7 +116,7 @@ func scanGates(metrics io.Reader) (map[string]snapshot.Gate, error) {
 }
 
 // parseGateLine reads one line of the text format. Each line is parsed on its
-// own, because the parser gives up at the first one that is malformed.
+// own, because the parser gives up at the first malformed line.
 func parseGateLine(line []byte) (name string, enabled, ok bool) {
 	parser := expfmt.NewTextParser(model.LegacyValidation)
 	families, err := parser.TextToMetricFamilies(io.MultiReader(bytes.NewReader(bytes.TrimRight(line, "\n")), bytes.NewReader([]byte("\n"))))

@@ -32,7 +32,7 @@ func defaultPulse() pulse {
 	return pulse{every: 3 * time.Second, within: 5 * time.Second, again: time.Second}
 }
 
-// run asks until the context is done. The question is the cheapest one that every
+// run asks until the context is done. The question is the cheapest that every
 // user may ask: for the version.
 func (p pulse) run(ctx context.Context, h *health, clients Clients) {
 	next := time.NewTimer(p.every)

@@ -299,7 +299,7 @@ func firstLine(text string) string {
 
 // noAnswerError is a connection that was closed, or could not be made in time, before
 // there was an answer. client-go tries such a request eleven times, a second or a
-// timeout apart, and takes a watch that still fails then for one that ended well.
+// timeout apart, and treats a watch that still fails then as ended well.
 // It decides by the errors of the standard library and by their texts: this one
 // has neither.
 type noAnswerError struct{ err error }

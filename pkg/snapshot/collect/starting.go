@@ -20,7 +20,7 @@ import (
 )
 
 // maxStartingNamespaces is in how many namespaces events are read one by one.
-// Beyond that, those of the whole cluster are.
+// Beyond that, all events of the cluster are read.
 const maxStartingNamespaces = 5
 
 // startingReasons returns the reasons of events with which a kubelet reports that it cannot

@@ -108,7 +108,7 @@ func (l *lister) WatchWithContext(ctx context.Context, options metav1.ListOption
 func (l *lister) IsWatchListSemanticsUnSupported() bool { return true }
 
 // listAgain reads the list that the reflector asks for, and keeps it; the reflector itself only
-// needs its version. The first one is the one that the collector read.
+// needs its version. The first one is from the collector.
 func (l *watchedList[P]) listAgain(ctx context.Context, _ metav1.ListOptions) (runtime.Object, error) {
 	l.mu.Lock()
 	first := !l.listed

@@ -185,7 +185,7 @@ func jobStatus(w *snapshot.Workload) batchv1.JobStatus {
 }
 
 // replicas returns how many pods the workload wants at the same time, nil if that is not
-// known. The defaults are those of the API server.
+// known. The API server sets the same defaults.
 func (s *workloadSpec) replicas(shape WorkloadShape, kind string) *int32 {
 	number := func(data json.RawMessage) *int32 {
 		var n int32

@@ -15,7 +15,6 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/kubectl-dra/kubectl-dra/pkg/english"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/kinds"
 )
@@ -163,8 +162,8 @@ func addHeaders(s *snapshot.Snapshot, headers []header) error {
 	return nil
 }
 
-// checkComplete fails for a file with fewer objects than were saved in it, such as a
-// copy that ended early: what is missing would read as if the cluster did not have it.
+// checkComplete returns an error for a file with fewer objects than were saved in it, such as
+// a copy that ended early. A cluster without the missing objects would get other answers.
 func checkComplete(all *decoded) error {
 	saved := map[string]int{}
 	for _, h := range all.headers {
@@ -174,8 +173,8 @@ func checkComplete(all *decoded) error {
 		saved[h.file] += *h.Objects
 		if found := all.objects[h.file]; found < saved[h.file] {
 			return &InputError{Path: h.file, Object: snapshot.KindSnapshot, Err: kinds.AtField("objects", fmt.Errorf(
-				"expected %s, found %d: the file is cut short; copy or save it again, or remove this field if you removed objects",
-				english.Count(saved[h.file], "object"), found))}
+				"expected %d objects, found %d: the file is cut short; copy or save it again, or remove this field if you removed objects",
+				saved[h.file], found))}
 		}
 	}
 	return nil

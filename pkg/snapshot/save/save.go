@@ -66,7 +66,7 @@ func Snapshot(w io.Writer, s *snapshot.Snapshot, format Format) error {
 }
 
 // File saves the snapshot as a file that only its owner can read. The
-// format is that of the extension: .json, .yaml or .yml, each also with .gz.
+// extension decides the format: .json, .yaml or .yml, each also with .gz.
 // The file is there completely or not at all, also when the context is canceled.
 func File(ctx context.Context, s *snapshot.Snapshot, path string) (err error) {
 	format, compressed, err := formatOf(path)

@@ -33,7 +33,7 @@ func (m *Model) View() tea.View {
 	return tea.NewView(strings.Join(lines, "\n"))
 }
 
-// state returns what becomes of the text. While a newer one is evaluated, that of the older
+// state returns what becomes of the text. While a newer text is evaluated, the state of the older
 // one stays.
 func (m *Model) state() string {
 	faint := ansi.Style{}.Faint()

@@ -229,7 +229,7 @@ func (t *Table) whole(places []place) bool {
 type place struct{ column, from, width int }
 
 // layout chooses the columns that fit. Those that are pinned are always there, but
-// never take more than half of the screen together; the last one that begins on
+// never take more than half of the screen together; the last column that begins on
 // the screen takes the room that is left.
 func (t *Table) layout() []place {
 	var places []place
