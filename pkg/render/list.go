@@ -6,6 +6,7 @@ package render
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -22,67 +23,113 @@ const (
 	longBelow = 40
 )
 
+// ListOptions say how a table is cut.
+type ListOptions struct {
+	// Limit is the number of rows, 0 for all. On a terminal of a known height, the rows that
+	// it has room for are fewer or more than TerminalRows.
+	Limit int
+	// Last shows the last rows in place of the first ones.
+	Last bool
+	// Hint says how to see all rows.
+	Hint string
+}
+
 // List writes a table for a terminal. A column with one value is a line below the table. Where
-// the lines are too long, columns go below the rows, first the ones that few rows need. Of
-// more rows than limit, or than a terminal of the height has room for, the others are counted; 0
-// stands for all.
-func List(w io.Writer, table *metav1.Table, limit int, opts Options) error {
+// the lines are too long, columns go below the rows, first the ones that few rows need. Rows that
+// are cut are counted.
+func List(w io.Writer, table *metav1.Table, cut ListOptions, opts Options) error {
 	p := NewPage(opts)
-	p.list(table, limit, "--limit 0 shows all")
+	p.list(table, cut)
 	_, err := w.Write(p.Buf.Bytes())
 	return err
 }
 
 const (
 	// leastRows is how many rows a list has on any terminal, belowRows how many lines are kept
-	// for what stands below them.
+	// for the number of rows that are cut, the total and the prompt.
 	leastRows = 6
-	belowRows = 5
+	belowRows = 3
 )
 
-// list adds a list. The hint says how to see all rows.
-func (p *Page) list(table *metav1.Table, limit int, hint string) {
+// list adds a list.
+func (p *Page) list(table *metav1.Table, cut ListOptions) {
 	columns := listColumns(table)
 	fold(columns, len(table.Rows), p.full)
-	shown := len(table.Rows)
-	if limit > 0 {
-		shown = min(shown, limit)
+	foot := NewPage(p.Opts)
+	foot.everywhere("In all rows: ", columns, func(c *listColumn) bool { return c.exceptions == 0 })
+	foot.everywhere("In all other rows: ", columns, func(c *listColumn) bool { return c.exceptions > 0 })
+	draw := func(row int) *Page {
+		one := NewPage(p.Opts)
+		one.listRow(columns, row)
+		return one
 	}
-	for row := -1; row < shown; row++ {
-		if p.Opts.Height > 0 && row >= leastRows && p.lines() > p.Opts.Height-belowRows {
-			shown = row
-			break
-		}
-		var cells []Cell
-		for _, c := range columns {
-			switch {
-			case c.folded:
-			case row < 0:
-				cells = append(cells, Cell{Text: c.title, Width: c.width, Right: c.numeric, Mark: Strong})
-			default:
-				cells = append(cells, Cell{Text: c.cells[row], Width: c.width, Right: c.numeric})
-			}
-		}
-		p.rowWithin(p.full, 0, cells)
-		if row >= 0 {
-			p.below(columns, row)
-		}
+	head := draw(-1)
+	rows := p.cutRows(len(table.Rows), p.Opts.Height-belowRows-p.lines()-head.lines()-foot.lines(), cut, draw)
+	more := ""
+	if n := len(table.Rows) - len(rows); n > 0 {
+		more = fmt.Sprintf("… %s more (%s)", english.Thousands(n), cut.Hint)
 	}
-	if more := len(table.Rows) - shown; more > 0 {
-		p.Text(0, Plain, fmt.Sprintf("… %s more (%s)", english.Thousands(more), hint))
+	p.Buf.Write(head.Buf.Bytes())
+	if more != "" && cut.Last {
+		p.Text(0, Plain, more)
 	}
-	p.everywhere("In all rows: ", columns, func(c *listColumn) bool { return c.exceptions == 0 })
-	p.everywhere("In all other rows: ", columns, func(c *listColumn) bool { return c.exceptions > 0 })
+	for _, row := range rows {
+		p.Buf.Write(row.Buf.Bytes())
+	}
+	if more != "" && !cut.Last {
+		p.Text(0, Plain, more)
+	}
+	p.Buf.Write(foot.Buf.Bytes())
 }
 
-// TerminalRows is how many rows a table has on a terminal: about a screen, and enough to see
-// what there is.
+// cutRows draws the rows of a table that are shown, in order: as many as there is room for on a
+// terminal of a known height, at least leastRows.
+func (p *Page) cutRows(total, room int, cut ListOptions, draw func(row int) *Page) []*Page {
+	var rows []*Page
+	for lines := 0; len(rows) < total; {
+		row := len(rows)
+		if cut.Last {
+			row = total - 1 - row
+		}
+		one := draw(row)
+		lines += one.lines()
+		if cut.Limit > 0 && len(rows) == cut.Limit || p.Opts.Height > 0 && len(rows) >= leastRows && lines > room {
+			break
+		}
+		rows = append(rows, one)
+	}
+	if cut.Last {
+		slices.Reverse(rows)
+	}
+	return rows
+}
+
+// listRow adds a row of a list, the titles for -1.
+func (p *Page) listRow(columns []*listColumn, row int) {
+	var cells []Cell
+	for _, c := range columns {
+		switch {
+		case c.folded:
+		case row < 0:
+			cells = append(cells, Cell{Text: c.title, Width: c.width, Right: c.numeric, Mark: Strong})
+		default:
+			cells = append(cells, Cell{Text: c.cells[row], Width: c.width, Right: c.numeric})
+		}
+	}
+	p.rowWithin(p.full, 0, cells)
+	if row >= 0 {
+		p.below(columns, row)
+	}
+}
+
+// TerminalRows is how many rows a table has on a terminal of an unknown height: about a screen,
+// and enough to see what there is.
 const TerminalRows = 40
 
 // table writes a table: a list for a terminal, else a line for each row.
 func (p *Page) table(table *metav1.Table) error {
 	if p.Opts.Width > 0 {
-		p.list(table, TerminalRows, "-o wide shows all")
+		p.list(table, ListOptions{Limit: max(TerminalRows, p.Opts.Height), Hint: "-o wide shows all"})
 		return nil
 	}
 	aligned := printers.GetNewTabWriter(&p.Buf)

@@ -82,7 +82,7 @@ func TestList(t *testing.T) {
 func drawList(t *testing.T, table *metav1.Table, limit, width int) string {
 	t.Helper()
 	var out bytes.Buffer
-	if err := render.List(&out, table, limit, render.Options{Width: width}); err != nil {
+	if err := render.List(&out, table, render.ListOptions{Limit: limit, Hint: "--limit 0 shows all"}, render.Options{Width: width}); err != nil {
 		t.Fatal(err)
 	}
 	return out.String()
@@ -112,21 +112,43 @@ func TestListOfOne(t *testing.T) {
 	}
 }
 
-// TestListFitsHeight counts the rows that a terminal has no room for.
+// TestListFitsHeight counts the rows that a terminal has no room for, and shows the first ones or
+// the last ones.
 func TestListFitsHeight(t *testing.T) {
 	for name, table := range tables(t) {
 		for len(table.Rows) < 60 {
 			table.Rows = append(table.Rows, table.Rows...)
 		}
-		var out bytes.Buffer
-		if err := render.List(&out, table, 0, render.Options{Width: 160, Height: 30}); err != nil {
-			t.Fatal(err)
+		for _, height := range []int{24, 30} {
+			for _, tail := range []bool{false, true} {
+				var out bytes.Buffer
+				if err := render.List(&out, table, render.ListOptions{Last: tail, Hint: "--limit 0 shows all"}, render.Options{Width: 160, Height: height}); err != nil {
+					t.Fatal(err)
+				}
+				// The total and the prompt come below.
+				if lines := strings.Count(out.String(), "\n"); lines < height-8 || lines > height-2 {
+					t.Errorf("%s: %d lines on a terminal of %d:\n%s", name, lines, height, out.String())
+				}
+				if !strings.Contains(out.String(), " more (--limit 0 shows all)\n") {
+					t.Errorf("%s does not say that rows are left out:\n%s", name, out.String())
+				}
+			}
 		}
-		if lines := strings.Count(out.String(), "\n"); lines < 15 || lines > 30 {
-			t.Errorf("%s: %d lines on a terminal of 30:\n%s", name, lines, out.String())
-		}
-		if !strings.Contains(out.String(), " more (--limit 0 shows all)\n") {
-			t.Errorf("%s does not say that rows are left out:\n%s", name, out.String())
-		}
+	}
+}
+
+// TestListOfTheLast shows the end of a list that was sorted.
+func TestListOfTheLast(t *testing.T) {
+	var pools []*api.Pool
+	for i := range 60 {
+		pools = append(pools, &api.Pool{Driver: "gpu.example.com", Name: fmt.Sprintf("node-%02d", i), State: api.PoolStateUsable})
+	}
+	var out bytes.Buffer
+	if err := render.List(&out, render.Pools(pools), render.ListOptions{Last: true, Hint: "all"}, render.Options{Width: 160, Height: 12}); err != nil {
+		t.Fatal(err)
+	}
+	lines := strings.Split(out.String(), "\n")
+	if !strings.HasPrefix(lines[0], "POOL") || !strings.HasSuffix(lines[1], " more (all)") || strings.Contains(out.String(), "node-00") || !strings.Contains(out.String(), "node-58\nnode-59") {
+		t.Errorf("got\n%s", out.String())
 	}
 }

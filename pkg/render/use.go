@@ -55,6 +55,11 @@ func writeDeviceUse(p *Page, e *api.UseExplanation) {
 	p.Field("Classes", classes)
 	p.Field("Binding", strings.Join(d.BindingConditions, ", "))
 	if d.State == api.DeviceInUse && len(d.Requests) == 0 {
+		for i := range d.Blocks {
+			if d.Blocks[i].Code == api.DeviceTainted {
+				p.Field("Tainted", d.Blocks[i].Message)
+			}
+		}
 		return
 	}
 	p.Field("Waiting", waitingText(e.WaitingPods), notExplainedText(e.NotExplained))

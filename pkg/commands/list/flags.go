@@ -20,7 +20,6 @@ import (
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/commands/cli"
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
-	"github.com/kubectl-dra/kubectl-dra/pkg/render"
 )
 
 // request has the flags of a list verb, and the values that they and the arguments stand for.
@@ -94,7 +93,7 @@ func (o *lister[T]) addTo(cmd *cobra.Command) {
 		flags.BoolVar(&o.watchEvents, "output-watch-events", false,
 			"With --watch and an output for programs, print watch events, each with the type and the object, in place of the objects. Tables always have the type.")
 		flags.StringVar(&o.by, "by", defaultBy, "Count the items in groups with the same `PROPERTY`, one of "+strings.Join(o.groupings("KEY"), ", ")+".")
-		flags.IntVar(&o.limit, "limit", 0, fmt.Sprintf("Print only the first `N`, 0 for all. Without the flag, tables have the rows that fit a terminal, %d at most, and all elsewhere and with -o wide.", render.TerminalRows))
+		flags.IntVar(&o.limit, "limit", 0, "Print only the first `N`, 0 for all. Without the flag, tables have the rows that fit a terminal, the last ones with --sort-by, and all elsewhere and with -o wide.")
 		flags.StringVar(&o.sortBy, "sort-by", "", "Sort by this `FIELD` of the JSON output, a JSONPath expression such as .ageSeconds.")
 	})
 	o.reading.AddTo(cmd)
@@ -166,7 +165,7 @@ func (o *lister[T]) parse(cmd *cobra.Command, args []string) error {
 	case o.watch && limited:
 		return cli.Usagef("Leave one of them out.", "--limit and --watch: each change is printed")
 	case !limited && o.fits():
-		o.limit, o.fitsHeight = render.TerminalRows, true
+		o.fitsHeight = true
 	}
 	if o.watch && !o.reader.Live() {
 		return cli.Usagef("Leave one of them out.", "--watch and --snapshot: nothing changes in a file")

@@ -96,7 +96,7 @@ func (o *lister[T]) grouped(items []T, from *listed) (*lister[*api.Group], []*ap
 			},
 			total: func([]*api.Group, *listed) string { return o.total(items, from) },
 		},
-		&request{output: o.output, noHeaders: o.noHeaders, limit: o.limit, fitsHeight: o.fitsHeight, printer: o.printer, streams: o.streams},
+		&request{output: o.output, noHeaders: o.noHeaders, limit: o.limit, fitsHeight: o.fitsHeight, sortBy: o.sortBy, printer: o.printer, streams: o.streams},
 	}
 	if o.sortBy == "" {
 		return printing, groups, nil

@@ -25,7 +25,7 @@ import (
 // NewNodes returns the verb that lists nodes.
 func NewNodes(streams genericiooptions.IOStreams, config *genericclioptions.ConfigFlags) *cobra.Command {
 	type node = *api.ListedNode
-	problems := false
+	problems, all, others := false, 0, 0
 	cmd := &cobra.Command{
 		Use:     "nodes [NAME ...]",
 		Aliases: []string{"node"},
@@ -109,17 +109,33 @@ by name.`,
 			if n := from.inventory.Elsewhere(); n > 0 {
 				from.notes = append(from.notes, fmt.Sprintf("%s that several nodes can reach not counted: kubectl dra pools has them", english.Count(n, "device")))
 			}
-			return pointers(nodes), err
+			list := pointers(nodes)
+			all, others = len(list), 0
+			for _, n := range list {
+				if !concernsDevices(n) {
+					others++
+				}
+			}
+			return list, err
 		},
 		keep: func(n node, asked *request) bool {
 			if problems {
 				return len(n.Problems) > 0
 			}
-			return len(asked.patterns) > 0 || len(n.Drivers) > 0 || n.Pods > 0 || n.Devices.Total+n.Devices.Gone > 0 || len(n.Problems) > 0
+			return len(asked.patterns) > 0 || concernsDevices(n)
 		},
 		table: plain(render.Nodes),
 		total: func(nodes []node, _ *listed) string {
-			return render.NodeTotal(inventory.TotalOfNodes(nodes))
+			text := render.NodeTotal(inventory.TotalOfNodes(nodes))
+			if others > 0 && len(nodes)+others == all {
+				text += fmt.Sprintf("; %s without devices %s left out", english.Count(others, "node"), english.Plural(others, "is", "are"))
+			}
+			return text
 		},
 	})
+}
+
+// concernsDevices reports whether a node has to do with devices, or has problems.
+func concernsDevices(n *api.ListedNode) bool {
+	return len(n.Drivers) > 0 || n.Pods > 0 || n.Devices.Total+n.Devices.Gone > 0 || len(n.Problems) > 0
 }

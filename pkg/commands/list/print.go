@@ -99,10 +99,12 @@ func (o *lister[T]) printTable(items []T, from *listed) error {
 			return err
 		}
 		opts := render.Options{Width: cli.OutputWidth(o.streams.Out), Color: color}
+		cut := render.ListOptions{Limit: o.limit, Hint: "--limit 0 shows all"}
 		if o.fitsHeight {
 			opts.Height = cli.OutputHeight(o.streams.Out)
+			cut.Limit, cut.Last = max(render.TerminalRows, opts.Height), o.sortBy != ""
 		}
-		if err := render.List(buffer, o.table(items, from), o.limit, opts); err != nil {
+		if err := render.List(buffer, o.table(items, from), cut, opts); err != nil {
 			return err
 		}
 		return buffer.Flush()

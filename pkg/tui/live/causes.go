@@ -23,9 +23,9 @@ import (
 
 const (
 	// causesRest is the least time between two looks for causes. After an expensive one it is
-	// longer, by causesTimes: about a fifth of the time goes into looking.
+	// longer, by causesTimes: about a tenth of the time goes into looking.
 	causesRest  = time.Second
-	causesTimes = 4
+	causesTimes = 9
 	// causesRetry is the least time after a look that failed.
 	causesRetry = 10 * time.Second
 	// causesAge is how old causes get where nothing changes: some come with time alone. Expensive
