@@ -103,7 +103,7 @@ func (f *finder) count() api.StatusPods {
 		case s.answer != nil:
 			pods.Waiting++
 			pods.LongestSeconds = max(pods.LongestSeconds, s.age)
-			if s.starts() {
+			if s.starts() && s.answer.Stage != api.StageClaimGeneration {
 				pods.Starting++
 			}
 		}

@@ -6,6 +6,7 @@ package render
 import (
 	"fmt"
 	"io"
+	"math"
 	"reflect"
 	"slices"
 	"strconv"
@@ -36,6 +37,9 @@ func Plan(w io.Writer, plan *api.Plan, causes *PodCauses, opts Options) error {
 	}
 	if len(plan.Pods) > 0 {
 		p.Blank()
+		if plan.Counts.Undetermined > 0 && !opts.Wide && causes != nil {
+			p.Text(0, Faint, "Undetermined: something that decides is not known; -o wide says what.")
+		}
 		p.Text(0, Faint, "Not modeled, and could change order or nodes: "+plan.NotModeled+".")
 	}
 	if len(plan.Assumptions) > 0 {
@@ -98,7 +102,7 @@ func causesOf(p *Page, plan *api.Plan, causes *PodCauses) func(*api.PlannedPod) 
 func writePlanned(p *Page, pods []api.PlannedPod, because func(*api.PlannedPod) string) {
 	lines := [][]string{{"#", "PRIORITY", "POD", "OUTCOME", "NODE OR REASON"}}
 	var marks []Mark
-	for len(pods) > 0 && (len(lines) <= TerminalRows || p.Opts.Wide || p.Opts.Width == 0) {
+	for most := plannedRows(p); len(pods) > 0 && len(lines) <= most; {
 		pod := &pods[0]
 		position, name, n := "-", pod.Namespace+"/"+pod.Name, 1
 		if !p.Opts.Wide {
@@ -141,6 +145,20 @@ func writePlanned(p *Page, pods []api.PlannedPod, because func(*api.PlannedPod) 
 	}
 	if rest := len(pods); rest > 0 {
 		p.Text(0, Plain, fmt.Sprintf("… %s more (-o wide shows all)", english.Thousands(rest)))
+	}
+}
+
+// plannedRows returns how many pods are shown: as many as there is room for on a terminal below
+// what is drawn already, at least leastRows.
+func plannedRows(p *Page) int {
+	const below = 7
+	switch {
+	case p.Opts.Wide || p.Opts.Width == 0:
+		return math.MaxInt
+	case p.Opts.Height > 0:
+		return max(leastRows, p.Opts.Height-p.lines()-below)
+	default:
+		return TerminalRows
 	}
 }
 
