@@ -204,6 +204,7 @@ func TestNamesThatThereAreNot(t *testing.T) {
 		"pools --by stat":                           `read --by: "stat" is not a valid value; did you mean state?`,
 		"devices --frei":                            "unknown flag: --frei; did you mean --free?",
 		"impact drian":                              `unknown command "drian"; did you mean drain?`,
+		"drain n1":                                  `unknown command "drain"; did you mean impact drain?`,
 		"doctor --fail-on eror":                     `read --fail-on: "eror" is not a valid value; did you mean Error?`,
 	} {
 		stdout, stderr, code := runOn(t, admin, strings.Fields(line)...)

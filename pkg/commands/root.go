@@ -250,6 +250,11 @@ func unknownCommand(parent *cobra.Command, word string) error {
 	var names []string
 	for _, cmd := range parent.Commands() {
 		names = append(names, cmd.Name())
+		for _, sub := range cmd.Commands() {
+			if strings.EqualFold(sub.Name(), word) {
+				return cli.Usagef(cli.HelpHint(sub), "unknown command %q%s", word, english.Suggestion(cmd.Name()+" "+sub.Name()))
+			}
+		}
 	}
 	return cli.Usagef(cli.HelpHint(parent), "unknown command %q%s", word, english.DidYouMean(word, names))
 }

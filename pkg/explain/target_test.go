@@ -272,6 +272,7 @@ func TestNoTarget(t *testing.T) {
 		gaps   []any
 		want   string
 	}{
+		"the name of a node":  {target: Options{Object: api.Ref(api.KindClaim, tc.Namespace, "n1")}, gaps: []any{tc.Nodes("n1")}, want: "there is a node of that name: kubectl dra why node/n1"},
 		"a near miss":         {target: Options{Object: api.Ref(api.KindClaim, tc.Namespace, "train-gpu")}, want: "find ResourceClaim ml/train-gpu: not found in a test; did you mean train-gpus?"},
 		"another namespace":   {target: Options{Object: api.Ref(api.KindClaim, tc.Namespace, "train-nics")}, want: "one of that name exists in namespace web: use -n web"},
 		"what there is":       {target: Options{Object: api.Ref(api.KindClaim, tc.Namespace, "completely-different")}, want: "namespace ml has: train-gpus"},

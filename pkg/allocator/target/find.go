@@ -208,6 +208,8 @@ func notFound[T metav1.Object](snap *snapshot.Snapshot, t api.ObjectRef, resourc
 		err.Hint = fmt.Sprintf("it may exist all the same: %s", gap.Reason)
 	case len(elsewhere) > 0:
 		err.Hint = fmt.Sprintf("one of that name exists in namespace %s: use -n %s", english.JoinAnd(elsewhere), elsewhere[0])
+	case snap.Node(t.Name) != nil:
+		err.Hint = "there is a node of that name: " + "kubectl dra why node/" + t.Name
 	case near != "":
 		err.Message += near
 	case len(here) > 0:
