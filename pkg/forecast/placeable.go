@@ -18,19 +18,19 @@ import (
 )
 
 // AddPlaceable counts, for each class, the claims for one device that the allocator can place
-// now. It fails if ctx is done.
+// now, and the nodes that take them. It fails if ctx is done.
 func AddPlaceable(ctx context.Context, c *cluster.Cluster, classes []api.Class) error {
 	for i := range classes {
 		now, err := oneDevice(ctx, c, classes[i].Name)
 		if err != nil {
 			return err
 		}
-		classes[i].Placeable = now.count
+		classes[i].Placeable, classes[i].PlaceableNodes = now.count, now.byNumber()
 	}
 	return nil
 }
 
-// AddPlaceableTo is like AddPlaceable, for the capacity of classes. It adds the nodes, too.
+// AddPlaceableTo is like AddPlaceable, for the capacity of classes.
 func AddPlaceableTo(ctx context.Context, c *cluster.Cluster, capacity []api.ClassCapacity) error {
 	for i := range capacity {
 		if capacity[i].Class == "" {

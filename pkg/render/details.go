@@ -118,10 +118,14 @@ func Bar(percent int) string {
 	return "[" + strings.Repeat("#", full) + strings.Repeat("-", BarWidth-full) + "]"
 }
 
-// ExtendedResources draws the servers of extended resources: the device plugins and DRA
-// side by side. Equal nodes share a line.
-func ExtendedResources(w io.Writer, resources []api.ExtendedResource, opts Options) error {
+// ClassDetails draws where the devices of classes are idle and why, and the servers of extended
+// resources: the device plugins and DRA side by side. Equal nodes share a line.
+func ClassDetails(w io.Writer, classes []*api.Class, resources []api.ExtendedResource, opts Options) error {
 	p := NewPage(opts)
+	for _, c := range classes {
+		p.Text(0, Strong, c.Name)
+		p.writeIdle(2, &c.DeviceCounts, &c.Placeable, c.PlaceableNodes)
+	}
 	for i := range resources {
 		writeExtendedResource(p, &resources[i])
 	}

@@ -30,7 +30,7 @@ func TestDetailsSayNothingOfNothing(t *testing.T) {
 	if err := ClaimDetails(&out, []*api.Claim{{Name: "c"}}, Options{}); err != nil {
 		t.Fatal(err)
 	}
-	if err := ExtendedResources(&out, nil, Options{}); err != nil {
+	if err := ClassDetails(&out, nil, nil, Options{}); err != nil {
 		t.Fatal(err)
 	}
 	if out.Len() > 0 {
@@ -50,7 +50,7 @@ func TestDetailsAreEscaped(t *testing.T) {
 		t.Fatal(err)
 	}
 	resources := []api.ExtendedResource{{Name: evil, Class: evil, Problem: evil, Nodes: []api.ResourceOnNode{{Node: evil}}}}
-	if err := ExtendedResources(&out, resources, Options{}); err != nil {
+	if err := ClassDetails(&out, nil, resources, Options{}); err != nil {
 		t.Fatal(err)
 	}
 	if strings.Contains(out.String(), "\x1b") {

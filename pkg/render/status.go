@@ -151,10 +151,8 @@ func writeCapacity(p *Page, capacity []api.ClassCapacity) {
 			text += fmt.Sprintf(", %d %s", c.Waiting, english.Plural(c.Waiting, "waits", "wait"))
 		}
 		p.Row(2, Cell{Text: cmp.Or(c.Class, c.Driver), Width: name}, Cell{Text: bar + strings.Repeat("·", width-ansi.StringWidth(bar)), Width: width, Mark: Faint}, Cell{Text: text})
-		if p.Opts.Wide {
-			for _, line := range idleTexts(c) {
-				p.Text(4, Plain, line)
-			}
+		if p.Opts.Wide && c.Placeable != nil {
+			p.writeIdle(4, &c.Devices, c.Placeable, c.PlaceableNodes)
 		}
 	}
 	if n := len(list) - len(shown); n > 0 {
@@ -162,29 +160,24 @@ func writeCapacity(p *Page, capacity []api.ClassCapacity) {
 	}
 }
 
-// idleTexts says where the devices of a class that claims can get are, and why claims do not get
+// writeIdle draws where the devices of a class that claims can get are, and why claims do not get
 // the others that no claim has.
-func idleTexts(c *api.ClassCapacity) []string {
-	if c.Placeable == nil {
-		return nil
-	}
-	var lines []string
-	where := make([]string, 0, len(c.PlaceableNodes))
-	for i, on := range c.PlaceableNodes {
-		nodes := strconv.Itoa(on.Nodes)
+func (p *Page) writeIdle(margin int, d *api.DeviceCounts, placeable *api.CopyCount, nodes []api.PlaceableNodes) {
+	where := make([]string, 0, len(nodes))
+	for i, on := range nodes {
+		of := strconv.Itoa(on.Nodes)
 		switch {
 		case on.Nodes == 1:
-			nodes = on.First
+			of = on.First
 		case i == 0:
-			nodes = fmt.Sprintf("%s and %d more", on.First, on.Nodes-1)
+			of = fmt.Sprintf("%s and %d more", on.First, on.Nodes-1)
 		}
-		text := fmt.Sprintf("%s %s %d", nodes, english.Plural(on.Nodes, "takes", "take"), on.Placeable)
+		text := fmt.Sprintf("%s %s %d", of, english.Plural(on.Nodes, "takes", "take"), on.Placeable)
 		where = append(where, text)
 	}
 	if len(where) > 0 {
-		lines = append(lines, "placeable: "+strings.Join(where, ", "))
+		p.Text(margin, Plain, "placeable: "+strings.Join(where, ", "))
 	}
-	d := &c.Devices
 	var why []string
 	for _, part := range []struct {
 		count int
@@ -194,14 +187,13 @@ func idleTexts(c *api.ClassCapacity) []string {
 		{d.Tainted, "tainted"},
 		{d.Unusable, "ignored by the allocator (kubectl dra pools)"},
 		{d.Free - d.Available, "on nodes that are cordoned, tainted or not ready"},
-		{d.Available - c.Placeable.AtLeast, "free but not beside the others"},
+		{d.Available - placeable.AtLeast, "free but not beside the others"},
 	} {
 		if part.count > 0 {
 			why = append(why, fmt.Sprintf("%d %s", part.count, part.text))
 		}
 	}
 	if len(why) > 0 && len(d.Bounds) == 0 {
-		lines = append(lines, "not placeable: "+strings.Join(why, ", "))
+		p.Text(margin, Plain, "not placeable: "+strings.Join(why, ", "))
 	}
-	return lines
 }

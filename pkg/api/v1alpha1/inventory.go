@@ -510,6 +510,9 @@ type Class struct {
 	// Placeable counts the claims for one device of the class that the allocator can place
 	// now, each beside the others, for pods without tolerations.
 	Placeable CopyCount `json:"placeable"`
+	// PlaceableNodes counts the nodes where Placeable are, by their number on a node, the most
+	// first.
+	PlaceableNodes []PlaceableNodes `json:"placeableNodes,omitempty"`
 	// Waiting counts the pods that wait for devices of the class; WaitingIsUnknown is true if
 	// pods could not be read.
 	Waiting          int  `json:"waiting"`

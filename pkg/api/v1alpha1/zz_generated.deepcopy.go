@@ -631,6 +631,11 @@ func (in *Class) DeepCopyInto(out *Class) {
 		copy(*out, *in)
 	}
 	in.Placeable.DeepCopyInto(&out.Placeable)
+	if in.PlaceableNodes != nil {
+		in, out := &in.PlaceableNodes, &out.PlaceableNodes
+		*out = make([]PlaceableNodes, len(*in))
+		copy(*out, *in)
+	}
 	if in.PluginNodes != nil {
 		in, out := &in.PluginNodes, &out.PluginNodes
 		*out = make([]string, len(*in))

@@ -36,7 +36,8 @@ all slices, or the claims of all namespaces.
 PLACEABLE counts the claims for one device of the class that the scheduler's
 allocator can place now, one after another, for pods without tolerations. A
 device that can be shared has room for several. WAITING counts the pods that
-wait for devices of the class.
+wait for devices of the class. -o wide says how many such claims nodes take, and
+why claims do not get the other devices that no claim has.
 
 EXTENDED RESOURCE is the name under which pods can request devices of the class
 in their limits. On a node where a device plugin offers the same name, the
@@ -49,7 +50,7 @@ A NAME can be a pattern like 'gpu.*'.`,
 		Example: `  # All classes
   kubectl dra classes
 
-  # With selectors, failures and device plugins
+  # Where are devices idle, and why? With selectors, failures and device plugins
   kubectl dra classes -o wide
 
   # How many devices of each are free, the most last
@@ -87,8 +88,8 @@ A NAME can be a pattern like 'gpu.*'.`,
 	})
 }
 
-// classDetails shows the extended resources of the classes and, unless certain classes were
-// asked for, extended resources that no class serves.
+// classDetails shows idle devices and extended resources of the classes and, unless certain
+// classes were asked for, extended resources that no class serves.
 func classDetails(ctx context.Context, w io.Writer, classes []*api.Class, from *listed) error {
 	var resources []api.ExtendedResource
 	for _, class := range classes {
@@ -101,5 +102,5 @@ func classDetails(ctx context.Context, w io.Writer, classes []*api.Class, from *
 		}
 		resources = append(resources, others...)
 	}
-	return render.ExtendedResources(w, resources, render.Options{Width: cli.OutputWidth(w)})
+	return render.ClassDetails(w, classes, resources, render.Options{Width: cli.OutputWidth(w)})
 }
