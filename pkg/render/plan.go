@@ -148,8 +148,8 @@ func writePlanned(p *Page, pods []api.PlannedPod, because func(*api.PlannedPod) 
 	}
 }
 
-// plannedRows returns how many pods are shown: as many as there is room for on a terminal below
-// what is drawn already, at least leastRows.
+// plannedRows returns the limit for the rows of pods: on a terminal, what there is room for below
+// the causes, at least leastRows.
 func plannedRows(p *Page) int {
 	const below = 7
 	switch {
