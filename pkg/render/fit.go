@@ -29,15 +29,38 @@ func Fit(w io.Writer, f *api.Fit, opts Options) error {
 	if len(f.Bounds) > 0 {
 		p.Field("Range", "It depends on which nodes the scheduler takes: "+strings.Join(f.Bounds, "; ")+".")
 	}
+	below := NewPage(opts)
+	if len(f.Assumptions) > 0 {
+		below.Heading("Assumptions (not verified)")
+		below.Items(f.Assumptions...)
+	}
 	if len(f.Nodes) > 0 {
 		p.Heading("Nodes")
-		writeCopyNodes(p, f.Nodes)
+		p.Buf.Write(copyNodesWithin(opts, f.Nodes, opts.Height-2-p.lines()-below.lines()).Buf.Bytes())
 	}
-	if len(f.Assumptions) > 0 {
-		p.Heading("Assumptions (not verified)")
-		p.Items(f.Assumptions...)
+	if below.lines() > 0 {
+		p.Blank()
+		p.Buf.Write(below.Buf.Bytes())
 	}
 	return p.Print(w)
+}
+
+// copyNodesWithin draws groups of nodes: ShownGroups of them and, on a terminal with room for
+// fewer lines, fewer.
+func copyNodesWithin(opts Options, groups []api.CopyNodes, room int) *Page {
+	const least = 2
+	n := len(groups)
+	if !opts.Wide && n > ShownGroups+1 {
+		n = ShownGroups
+	}
+	for {
+		p := NewPage(opts)
+		writeCopyNodes(p, groups, n)
+		if opts.Wide || opts.Height == 0 || n <= least || p.lines() <= room {
+			return p
+		}
+		n--
+	}
 }
 
 // fitMark returns the mark of the answer.
@@ -116,13 +139,10 @@ func alignNumbers(rows [][]Cell) (margin int) {
 	return margin
 }
 
-// writeCopyNodes draws the groups of nodes: the copies on each, the number of nodes, and
+// writeCopyNodes draws the first n groups of nodes: the copies on each, the number of nodes, and
 // why they take no more.
-func writeCopyNodes(p *Page, groups []api.CopyNodes) {
-	shown := groups
-	if !p.Opts.Wide && len(shown) > ShownGroups+1 {
-		shown = shown[:ShownGroups]
-	}
+func writeCopyNodes(p *Page, groups []api.CopyNodes, n int) {
+	shown := groups[:n]
 	rows := [][]Cell{numberCells(Faint, "NOW", "RELEASED", "NODES")}
 	lines, messages := make([]api.NodeGroup, len(shown)), make([]string, len(shown))
 	for i := range shown {
