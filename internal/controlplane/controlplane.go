@@ -160,7 +160,7 @@ func (c *ControlPlane) Halt() {
 }
 
 // Store writes an object as JSON past the API server, as an earlier release, or an
-// earlier day, has left it. The key is that of the API server, such as
+// earlier day, has left it. The key is as the API server has it, such as
 // "resourceslices/NAME".
 func (c *ControlPlane) Store(ctx context.Context, key string, object []byte) error {
 	body, err := json.Marshal(map[string][]byte{"key": []byte("/registry/" + key), "value": object})

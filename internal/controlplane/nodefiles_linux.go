@@ -39,8 +39,8 @@ func (n *Node) writeFiles(port int) error {
 	files := map[string][]byte{
 		"kubelet.yaml":    kubelet,
 		"containerd.toml": n.containerdConfig(runc),
-		// Without a network the node would never be ready. Pods that use that of
-		// the host never get as far as running the plugin.
+		// Without a network the node would never be ready. Pods that use the
+		// host's network never get as far as running the plugin.
 		"cni/10-none.conflist": []byte(`{"cniVersion": "1.0.0", "name": "none", "plugins": [{"type": "loopback"}]}`),
 	}
 	for name, content := range files {
@@ -70,8 +70,8 @@ func (n *Node) kubeletConfig(port int) ([]byte, error) {
 		"volumePluginDir":        n.path("volume-plugins"),
 		"featureGates":           n.plane.options.FeatureGates,
 		"makeIPTablesUtilChains": false,
-		// With control groups of its own for pods it would end what is in those of
-		// another kubelet on this machine.
+		// With control groups of its own for pods it would end what is in the
+		// groups of another kubelet on this machine.
 		"cgroupsPerQOS":            false,
 		"enforceNodeAllocatable":   []string{},
 		"containerRuntimeEndpoint": "unix://" + n.path("containerd.sock"),

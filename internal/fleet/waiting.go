@@ -17,7 +17,7 @@ import (
 // AddWaiting adds pods to a mixed fleet that wait, each with a claim of its own, in all
 // namespaces. They are of 20 shapes, in turns: whole GPUs, with and without selectors
 // and constraints, partitions, network interfaces, FPGAs, and more devices than a node
-// has; those of a shape have the same priority.
+// has; pods of a shape have the same priority.
 func AddWaiting(s *snapshot.Snapshot, pods int) {
 	for i := range pods {
 		shape := i % 20

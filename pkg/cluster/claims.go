@@ -189,8 +189,8 @@ func AllocatedFor(allocation *resourceapi.AllocationResult, node *corev1.Node) (
 	return selector.Match(node), nil
 }
 
-// readyForBinding reports whether all binding conditions of a claim are true. If one that
-// means failure is true, it says so.
+// readyForBinding reports whether all binding conditions of a claim are true. If a
+// condition that means failure is true, it says so.
 func readyForBinding(claim *resourceapi.ResourceClaim) (ready bool, failure string) {
 	for i := range claim.Status.Allocation.Devices.Results {
 		result := &claim.Status.Allocation.Devices.Results[i]

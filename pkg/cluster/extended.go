@@ -116,8 +116,8 @@ func (c *Claims) ExtendedResourceClaim(pod *corev1.Pod, node *corev1.Node) (*res
 // extendedDeviceRequests makes the device requests for the resources, given
 // with the class for each. Containers that run as long as the pod have a
 // request each. Init containers run one after the other and first use the
-// devices of the containers that start later; the one that needs the most
-// beyond that has a request for the rest.
+// devices of the containers that start later; the init container that needs the
+// most beyond that has a request for the rest.
 func extendedDeviceRequests(pod *corev1.Pod, classes map[corev1.ResourceName]string) []resourceapi.DeviceRequest {
 	containers := slices.Concat(pod.Spec.InitContainers, pod.Spec.Containers)
 	shortLived := func(i int) bool {

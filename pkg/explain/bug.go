@@ -46,7 +46,7 @@ func (x *builder) byBug(ctx context.Context) string {
 }
 
 // updates proposes the first release without the bugs that keep the claims from devices. The
-// reason is that of the nodes where a bug decides; both are empty where there is none.
+// reason is for the nodes where a bug decides; both are empty where there is none.
 func (x *builder) updates(ctx context.Context) ([]api.Remedy, reason, error) {
 	var said reason
 	at := slices.IndexFunc(x.out.Nodes, func(g api.NodeGroup) bool { return g.Code == api.SchedulerBug })

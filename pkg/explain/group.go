@@ -58,8 +58,8 @@ func (g *AnswerGroup) Summary() string {
 }
 
 // GroupAnswers puts the answers for pods together that have the same owner, verdict,
-// code and stage; bare pods are together if they share an answer. The order is
-// that of the first of each group.
+// code and stage; bare pods are together if they share an answer. Groups are
+// in the order of their first answers.
 func GroupAnswers(answers []*api.Explanation) []*AnswerGroup {
 	var groups []*AnswerGroup
 	known := map[string]*AnswerGroup{}

@@ -139,10 +139,10 @@ func (w *whole) moreLike(ctx context.Context, like string) error {
 	return nil
 }
 
-// changes looks for changes after which the whole is scheduled. Those that were found for one
-// member keep their order, which is that of what they take away: of a gang the ones that help
-// all. Those of the whole come after these, or in place of one that changes the same field, and
-// before those with which only some more fit.
+// changes looks for changes after which the whole is scheduled. Changes that were found for one
+// member keep their order, by what they take away; of a gang, they have to help all. Changes of
+// the whole come after these, or in place of a change of the same field, and before changes with
+// which only some more fit.
 func (w *whole) changes(ctx context.Context) error {
 	whole, err := w.changesOfWhole(ctx)
 	if err != nil {

@@ -21,9 +21,9 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/whatif"
 )
 
-// whole looks for what would make all pods of a workload or a PodGroup fit. Each
-// answer is that of deciding all of them again, one after another, in the cluster as
-// it is then.
+// whole looks for what would make all pods of a workload or a PodGroup fit. For
+// each answer, all of them are decided again, one after another, in the cluster as it is
+// then.
 type whole struct {
 	cluster *cluster.Cluster
 

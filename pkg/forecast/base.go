@@ -62,7 +62,7 @@ type base struct {
 }
 
 // newBase finds what shapes have in common, from the answer for one device. That is about the
-// first nodes of a sample of the cluster, or about all of it for nil. Rooms are those of all
+// first nodes of a sample of the cluster, or about all of it for nil. Rooms has all
 // nodes of the cluster.
 func newBase(ctx context.Context, asker *explain.Asker, s *cluster.Cluster, rooms map[string]int, sampled *sample, asked *explain.Asked) (*base, error) {
 	q := asked.Question

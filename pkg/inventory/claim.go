@@ -151,7 +151,7 @@ func claimDevice(eligible *eligibility.Devices, claim *resourceapi.ResourceClaim
 
 // missing reports whether it is known that a device is gone: it is not in the
 // newest generation of its pool. As long as slices of that generation are
-// missing, one that an earlier generation has may be in them.
+// missing, a device of an earlier generation may be in them.
 func missing(eligible *eligibility.Devices, result *resourceapi.DeviceRequestAllocationResult) bool {
 	if eligible.Facts.Snapshot.Gap(snapshot.ResourceSlices) != nil || eligible.Facts.Pools.Device(deviceID(result)) != nil {
 		return false

@@ -39,7 +39,7 @@ type attributeCondition struct {
 }
 
 // Like finds expressions that single out devices like one of them. The answer is
-// that of the shortest one. It fails only if the context is done.
+// about the shortest. It fails only if the context is done.
 func (d *DeviceEvaluator) Like(ctx context.Context, device *cluster.Device) (*api.Evaluation, error) {
 	same, leftOut := d.kindOf(device)
 	like := &api.DeviceLikeness{Device: device.ID.String()}

@@ -47,7 +47,7 @@ type blockedPod struct {
 	why lifecycle.BlockedPod
 }
 
-// Survey looks at a cluster whose pools [Inventory.Usage] has listed. The error is that of
+// Survey looks at a cluster whose pools [Inventory.Usage] has listed. The error is from
 // ctx.
 func (v *Inventory) Survey(ctx context.Context, pools []api.Pool) (*Survey, error) {
 	classes, err := v.Classes(ctx)

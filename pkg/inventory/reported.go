@@ -64,7 +64,7 @@ func countGone(facts *cluster.Cluster) map[snapshot.PoolID]int {
 // known has the facts that only the status of a pool has.
 type known struct {
 	// claims is true if hidden is how many devices the claims that were not read have. If split
-	// is true, too, hiddenShared are those of them that are shared.
+	// is true, too, hiddenShared is how many of these are shared.
 	claims, split        bool
 	hidden, hiddenShared int
 	// allHolders is true if no claim that was not read has a device that nobody seems to

@@ -132,8 +132,8 @@ type objectMeta struct {
 	Annotations  map[string]string `json:"annotations"`
 }
 
-// objectsOf finds the objects of a text. Those without a namespace get the one that
-// is given.
+// objectsOf finds the objects of a text. Objects without a namespace get the
+// given one.
 func objectsOf(text *load.Text, namespace string, decoder *kinds.Decoder) []*object {
 	r := &objectReader{text: text, namespace: namespace, decoder: decoder}
 	if text.Found && text.Err == nil && !bytes.HasPrefix(bytes.TrimSpace(text.JSON), []byte("{")) {

@@ -7,7 +7,7 @@
 // There are two ways in: package collect asks a live API server, package load
 // reads files. Both give a [*Snapshot] that nobody changes afterwards, so that
 // every verb answers the same for a cluster and for a file of it. Package save
-// writes one, package redact makes one that can be shown to strangers.
+// writes one, package redact makes a copy that can be shown to strangers.
 // [Snapshot.With] lays manifests over one, [WithPreview] what a driver would
 // publish.
 //

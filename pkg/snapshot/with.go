@@ -16,7 +16,7 @@ import (
 // With returns a new snapshot that has the objects of both; where both have an
 // object of the same kind, namespace and name, it is the other's. Everything
 // that is not an object (the source, the time, the version, the gates) stays
-// that of s. Neither snapshot is changed; the new one shares their objects.
+// as in s. Neither snapshot is changed; the new one shares their objects.
 func (s *Snapshot) With(objects *Snapshot) *Snapshot {
 	merged := *s
 	merged.Gates = maps.Clone(s.Gates)

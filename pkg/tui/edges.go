@@ -77,8 +77,8 @@ func tabAt(shown views.ID, counts map[views.ID]int, width, x int) (views.ID, boo
 }
 
 // tabTexts returns the names of the views as they stand beside each other. Where there is no
-// room for all, they are short, then without numbers and, on a narrow terminal, only the one that is
-// shown has more than its key.
+// room for all, they are short, then without numbers and, on a narrow terminal, only the shown
+// view has more than its key.
 func tabTexts(shown views.ID, counts map[views.ID]int, width int) []string {
 	var texts []string
 	for _, tier := range []struct {

@@ -145,8 +145,8 @@ func (a Answer) String() string {
 type Result struct {
 	Answer Answer
 	// Chosen has one entry for each request of the problem when the answer is
-	// Feasible and is nil otherwise. It is some assignment, not necessarily the
-	// one that the scheduler would pick.
+	// Feasible and is nil otherwise. It is some assignment, not necessarily
+	// what the scheduler would pick.
 	Chosen []Choice
 }
 

@@ -39,8 +39,8 @@ func PickedDevices(pod *corev1.Pod, claim *resourceapi.ResourceClaim, allocation
 	return devices
 }
 
-// AllocatedDevice describes a device of a claim. The pod is the one that uses
-// the claim; it can be nil.
+// AllocatedDevice describes a device of a claim. The pod uses the
+// claim; it can be nil.
 func AllocatedDevice(pod *corev1.Pod, claim *resourceapi.ResourceClaim, result *resourceapi.DeviceRequestAllocationResult) api.AllocatedDevice {
 	device := api.AllocatedDevice{
 		Request: result.Request, Driver: result.Driver, Pool: result.Pool, Device: result.Device,

@@ -74,7 +74,7 @@ func (q *Question) FinishFunnels(ctx context.Context, c *Claim) error {
 }
 
 // AddFunnels makes the funnels of a claim of the devices that one node can reach. The error is
-// that of ctx.
+// from ctx.
 func (q *Question) AddFunnels(ctx context.Context, c *Claim, only *corev1.Node) error {
 	q.makeFunnels(c)
 	for _, f := range slices.Concat(c.Funnels...) {

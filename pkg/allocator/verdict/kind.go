@@ -84,7 +84,7 @@ func (q *Queue) signature(p *Queued) string {
 	}
 	shares := q.Shares || !p.Target && !p.Asked
 	if shares {
-		// Only words depend on it, and of one that is not asked about nothing is told.
+		// Only words depend on it, and nothing is told about a pod that nobody asked about.
 		s.Owner = api.ObjectRef{}
 		if len(s.Labels) == 0 && !q.dependsOnNamespace(pod, claims) {
 			s.Namespace = ""

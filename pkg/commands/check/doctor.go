@@ -48,7 +48,7 @@ type doctorOptions struct {
 	streams genericiooptions.IOStreams
 }
 
-// NewDoctor makes the verb doctor. The version is that of the program.
+// NewDoctor makes the verb doctor. The version is the program's.
 func NewDoctor(streams genericiooptions.IOStreams, config *genericclioptions.ConfigFlags, version string) *cobra.Command {
 	f := &doctorFlags{reading: cli.NewReadingFlags(config), output: cli.NewOutputFlags()}
 	f.output.Reports = cli.ReportFormats()

@@ -55,7 +55,7 @@ type lintOptions struct {
 	streams   genericiooptions.IOStreams
 }
 
-// NewLint makes the verb lint. The version is that of the program.
+// NewLint makes the verb lint. The version is the program's.
 func NewLint(streams genericiooptions.IOStreams, config *genericclioptions.ConfigFlags, version string) *cobra.Command {
 	f := &lintFlags{reading: cli.NewReadingFlags(config), output: cli.NewOutputFlags()}
 	f.output.Reports = cli.ReportFormats()

@@ -258,7 +258,7 @@ func ProposePools(ctx context.Context, c *Completion) ([]string, error) {
 }
 
 // nextParts cuts names after the part that is being typed. Of several forms of names, the
-// first one that matches the typed text counts.
+// first that matches the typed text counts.
 func nextParts(typed string, forms ...[]string) []string {
 	for _, names := range forms {
 		var list []string

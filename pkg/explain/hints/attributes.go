@@ -18,7 +18,7 @@ import (
 
 // attributeHints shows side by side what a constraint compares and what a
 // device has under the same name in another domain. A name without a domain
-// belongs to that of the driver.
+// belongs to the domain of the driver.
 func (h *finder) attributeHints() {
 	if h.out.Verdict != api.DoesNotFit {
 		return
