@@ -254,7 +254,7 @@ func findUnheard(ctx context.Context, in *cluster) ([]api.Finding, error) {
 	}
 	f := api.Finding{Remedy: &api.NextStep{
 		Actor: api.ActorAdmin, Text: "see whether kube-scheduler runs, and what its log says",
-		Commands: []string{"kubectl get pods -n " + metav1.NamespaceSystem + " -l " + snapshot.ComponentLabel + "=" + snapshot.ComponentScheduler, "kubectl get lease " + snapshot.ComponentScheduler + " -n " + metav1.NamespaceSystem + " -o yaml"},
+		Commands: []string{"kubectl get pods -n " + metav1.NamespaceSystem + " -l " + snapshot.ComponentLabel + "=" + snapshot.ComponentScheduler, "kubectl get leases -n " + metav1.NamespaceSystem + " -o custom-columns=NAME:.metadata.name,HOLDER:.spec.holderIdentity,RENEWED:.spec.renewTime"},
 	}}
 	first := snap.Now()
 	for _, e := range answers {

@@ -19,9 +19,9 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain/nodeanswer"
 )
 
-// describeDevice describes a device that a finished answer is about, and makes every check
-// of every request on it. The summary is the summary of the answer as a clause. Only is the one node
-// that the question is about, nil for all.
+// describeDevice describes a device of a finished answer, and makes every check of every
+// request on it. The summary has the answer as a clause. Only is the only node of the question,
+// nil for all.
 func describeDevice(ctx context.Context, q *funnel.Question, answer *api.Explanation, summary string, only *corev1.Node, d *cluster.Device) (*api.DeviceExplanation, error) {
 	v := &view{Question: q, answer: answer, summary: summary, only: only, device: deviceFacts(q, d)}
 	for i := range q.Claims {

@@ -29,8 +29,8 @@ type useAnswer struct {
 }
 
 // ask asks about the devices for each kind of pods that wait, and for each claim
-// that waits for a pod. If all devices are on one node, the question is about
-// that node alone.
+// that waits for a pod. If all devices are on one node, only that node is
+// asked about.
 func (w *deviceUses) ask(ctx context.Context, devices []*cluster.Device) ([]*useAnswer, error) {
 	var answers []*useAnswer
 	options := func(object api.ObjectRef) Options {

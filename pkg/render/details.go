@@ -123,8 +123,12 @@ func Bar(percent int) string {
 func ClassDetails(w io.Writer, classes []*api.Class, resources []api.ExtendedResource, opts Options) error {
 	p := NewPage(opts)
 	for _, c := range classes {
-		p.Text(0, Strong, c.Name)
-		p.writeIdle(2, &c.DeviceCounts, &c.Placeable, c.PlaceableNodes)
+		idle := NewPage(opts)
+		idle.writeIdle(2, &c.DeviceCounts, &c.Placeable, c.PlaceableNodes)
+		if idle.lines() > 0 {
+			p.Text(0, Strong, c.Name)
+			p.Buf.Write(idle.Buf.Bytes())
+		}
 	}
 	for i := range resources {
 		writeExtendedResource(p, &resources[i])

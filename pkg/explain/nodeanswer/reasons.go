@@ -79,8 +79,8 @@ func NewReasons(q *funnel.Question, signatures *verdict.NodeSignatures, confirme
 }
 
 // WhyNot tells why the claims do not fit on a node where the allocator found
-// nothing. If requests cannot even be served alone, it is about the request that lacks
-// most; if there is none, the requests or devices stand in each other's way.
+// nothing. If requests cannot even be served alone, it names the request that lacks most;
+// if there is none, the requests or devices stand in each other's way.
 func (r *Reasons) WhyNot(ctx context.Context, node *corev1.Node) Answer {
 	if len(r.Reach.Misfits[node.Name]) > 0 {
 		// The funnels count the devices of candidates alone.

@@ -83,8 +83,8 @@ func CauseText(of *render.CauseLine) *Text {
 	}}
 }
 
-// ItemsOf returns the objects that an item is about, and others that suffer: for a cause, the objects
-// at fault and the pods or workloads, and else the item alone.
+// ItemsOf returns the objects of an item, and the objects that suffer from it: for a cause, the
+// objects at fault and the pods or workloads; for others, the item alone.
 func ItemsOf(p *live.Picture, item any) (objects, suffer []any) {
 	line, ok := item.(*render.CauseLine)
 	if !ok || p == nil {
