@@ -264,9 +264,10 @@ func findUnheard(ctx context.Context, in *cluster) ([]api.Finding, error) {
 			continue
 		}
 		f.Objects = append(f.Objects, api.RefTo(api.KindPod, pod))
-		f.Evidence = append(f.Evidence, api.Evidence{Object: api.RefTo(api.KindPod, pod), Path: "status.conditions[type=PodScheduled]", Found: "missing", Required: "set by kube-scheduler"})
 		if pod.CreationTimestamp.Time.Before(first) {
+			// It stands for all of them.
 			first = pod.CreationTimestamp.Time
+			f.Evidence = []api.Evidence{{Object: api.RefTo(api.KindPod, pod), Path: "status.conditions[type=PodScheduled]", Found: "missing", Required: "set by kube-scheduler"}}
 		}
 	}
 	n := len(f.Objects)
