@@ -51,12 +51,8 @@ func NodeCell(l *widget.Look, n *inventory.Node) (string, widget.Tone) {
 	case c.Tainted > 0, c.TaintedInUse > 0, c.Unhealthy > 0:
 		return l.Glyphs.Tainted, widget.Warning
 	}
-	level := (c.Allocated + c.Shared) * len(l.Glyphs.Levels) / max(c.Total, 1)
-	tone := widget.Busy
-	if c.Free == c.Total {
-		tone = widget.Good
-	}
-	return l.Glyphs.Levels[min(level, len(l.Glyphs.Levels)-1)], tone
+	step := min((c.Allocated+c.Shared)*widget.Levels/max(c.Total, 1), widget.Levels-1)
+	return l.Glyphs.Levels[step], widget.Level(step)
 }
 
 // NodeGroups draws nodes as cells, in groups; a node is known by its scope.

@@ -4,6 +4,7 @@
 package widget
 
 import (
+	"image/color"
 	"regexp"
 	"strings"
 
@@ -24,12 +25,20 @@ const (
 	Busy
 	Warning
 	Bad
+	// level is the first of the tones of a scale.
+	level
 )
+
+// Levels is the number of steps of a scale, from nothing to full.
+const Levels = 8
+
+// Level returns the tone of a step of a scale, from 0 for nothing to Levels-1 for full.
+func Level(step int) Tone { return level + Tone(min(max(step, 0), Levels-1)) }
 
 // Look is how things are drawn. It uses nothing but the sixteen colors that
 // the terminal's own theme defines, so that it can be read on any background.
 type Look struct {
-	styles [Bad + 1]lipgloss.Style
+	styles [level + Levels]lipgloss.Style
 	// Tab is the style of the name of the shown view, Header the style of column titles.
 	Tab, Header lipgloss.Style
 	Glyphs      Glyphs
@@ -66,6 +75,9 @@ func NewLook(env func(string) string) Look {
 	l.styles[Busy] = lipgloss.NewStyle().Foreground(lipgloss.Cyan)
 	l.styles[Warning] = lipgloss.NewStyle().Foreground(lipgloss.Yellow)
 	l.styles[Bad] = lipgloss.NewStyle().Foreground(lipgloss.Red)
+	for step, color := range []color.Color{lipgloss.Green, lipgloss.Green, lipgloss.Cyan, lipgloss.Cyan, lipgloss.BrightCyan, lipgloss.BrightBlue, lipgloss.Blue, lipgloss.Magenta} {
+		l.styles[Level(step)] = lipgloss.NewStyle().Foreground(color)
+	}
 	if !l.ascii {
 		l.Glyphs = unicodeGlyphs()
 	}
