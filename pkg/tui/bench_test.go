@@ -92,7 +92,7 @@ func BenchmarkKey(b *testing.B) {
 		{"down", tea.KeyPressMsg{Code: tea.KeyDown}},
 		{"pgdown", tea.KeyPressMsg{Code: tea.KeyPgDown}},
 		{"end", tea.KeyPressMsg{Code: tea.KeyEnd}},
-		{"sort", tea.KeyPressMsg{Code: '>', Text: ">"}},
+		{"sort", tea.KeyPressMsg{Code: '.', Text: "."}},
 		{"find", tea.KeyPressMsg{Code: 'f', Text: "f"}},
 		{"typed", tea.KeyPressMsg{Code: '4', Text: "4"}},
 		{"left", tea.KeyPressMsg{Code: tea.KeyEscape}},

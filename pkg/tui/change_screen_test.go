@@ -92,7 +92,7 @@ func TestConfirmed(t *testing.T) {
 	for _, no := range []string{"n", "esc", "enter"} {
 		r.asked = nil
 		s.keys(no)
-		s.shows("gpu-08  Ready, cordoned")
+		s.shows("› gpu-08 ", "Ready, cordoned")
 		s.lacks("[y/N]")
 		s.keys("x")
 		r.has(t, uncordon, "")

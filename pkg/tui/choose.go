@@ -28,12 +28,12 @@ func choose(h *host, name string, items func() []widget.Found, chosen func(item 
 	return tea.Batch(h.push(s), s.list.Load(items))
 }
 
-func (s *chooseScreen) title() string               { return s.name }
-func (*chooseScreen) hasCauses() bool               { return false }
-func (s *chooseScreen) resize(width, height int)    { s.list.SetSize(width, height) }
-func (*chooseScreen) refresh(*host) tea.Cmd         { return nil }
-func (*chooseScreen) actions(*host) []action        { return nil }
-func (*chooseScreen) click(*host, int, int) tea.Cmd { return nil }
+func (s *chooseScreen) title() string                     { return s.name }
+func (*chooseScreen) hasCauses() bool                     { return false }
+func (s *chooseScreen) resize(_ *host, width, height int) { s.list.SetSize(width, height) }
+func (*chooseScreen) refresh(*host) tea.Cmd               { return nil }
+func (*chooseScreen) actions(*host) []action              { return nil }
+func (*chooseScreen) click(*host, int, int) tea.Cmd       { return nil }
 
 func (s *chooseScreen) wheel(h *host, by int) {
 	press := tea.KeyPressMsg{Code: tea.KeyDown}

@@ -64,7 +64,7 @@ func pages() map[string][]string {
 		"finding":     {":", `"findings`, "enter", "enter"},
 		"map":         {"2", "b", `"rack`, "enter"},
 		"find":        {"f", `"gpu03gpu7`},
-		"sorted":      {"3", ">", ">", ">", ">", "r"},
+		"sorted":      {"3", ".", ".", ".", ".", "r"},
 	}
 	for number, name := range views.Names() {
 		pages[name] = []string{views.ID(number).Key()}

@@ -23,6 +23,8 @@ type helpScreen struct {
 	about  string
 	groups [][]key.Binding
 	list   bool
+	// hasMap is true if the screen has a map of nodes.
+	hasMap bool
 	input  textinput.Model
 	// first is the uppermost line that is shown.
 	first         int
@@ -33,6 +35,9 @@ type helpScreen struct {
 func newHelp(about screen, keys ...[]action) *helpScreen {
 	_, list := about.(*listScreen)
 	s := &helpScreen{about: about.title(), groups: keyGroups(keys), list: list, input: textinput.New()}
+	if of, ok := about.(interface{ showsMap() bool }); ok {
+		s.hasMap = of.showsMap()
+	}
 	s.input.Prompt = "search the keys: "
 	// The cursor does not blink, so there is nothing to wait for.
 	_ = s.input.Focus()
@@ -45,7 +50,7 @@ func (*helpScreen) refresh(*host) tea.Cmd         { return nil }
 func (*helpScreen) actions(*host) []action        { return nil }
 func (*helpScreen) click(*host, int, int) tea.Cmd { return nil }
 
-func (s *helpScreen) resize(width, height int) {
+func (s *helpScreen) resize(_ *host, width, height int) {
 	s.width, s.height = width, height
 	s.input.SetWidth(max(width-len(s.input.Prompt)-1, 1))
 }
@@ -122,6 +127,9 @@ func (s *helpScreen) lines(h *host) []string {
 		texts = append(texts, "", h.look.Say(widget.Strong, "Filters")+"  "+views.FilterHelp)
 	}
 	texts = append(texts, "", h.look.Legend())
+	if s.hasMap {
+		texts = append(texts, "", views.MapHelp(&h.look))
+	}
 	var lines []string
 	for _, text := range texts {
 		lines = append(lines, strings.Split(ansi.Wrap(text, s.width, ""), "\n")...)

@@ -35,6 +35,8 @@ type host struct {
 	width, height int
 	// stack has the screens that were opened one from the other, the view first.
 	stack []screen
+	// panes are how the panes of views are wanted, where that was said.
+	panes map[views.ID]paneWish
 	// line is where something is typed for a screen, message what there is to say after a
 	// key.
 	line    widget.Line
@@ -44,7 +46,7 @@ type host struct {
 // screen is one page of the dashboard.
 type screen interface {
 	title() string
-	resize(width, height int)
+	resize(h *host, width, height int)
 	// refresh works out the parts that are missing, or not of the newest picture.
 	refresh(h *host) tea.Cmd
 	// actions are the keys that do something on this screen, or something else than
@@ -113,7 +115,7 @@ func (h *host) refresh() tea.Cmd {
 func (h *host) resize() {
 	h.line.Resize(h.width)
 	for _, s := range h.stack {
-		s.resize(h.width, h.bodyHeight())
+		s.resize(h, h.width, h.bodyHeight())
 	}
 }
 

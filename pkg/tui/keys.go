@@ -19,6 +19,7 @@ type keyMap struct {
 	sort, sortNext, sortPrev, reverse, again          key.Binding
 	used, fragmented, whole, trouble                  key.Binding
 	why, yaml, tree, copy, heat, group                key.Binding
+	pane, wider, narrower                             key.Binding
 	change, yes, no                                   key.Binding
 	freeze, gaps, mouse, help, suspend, quit          key.Binding
 }
@@ -31,11 +32,11 @@ func newKeyMap() keyMap {
 	return keyMap{
 		down:       bind("j/k", "down, up", "down", "j"),
 		up:         with("up", "k"),
-		pageDown:   bind("pgdn/pgup", "a page", "pgdown", "ctrl+f"),
+		pageDown:   bind("pgdn/up", "a page", "pgdown", "ctrl+f"),
 		pageUp:     with("pgup", "ctrl+b"),
-		top:        bind("g/G", "first, last", "home", "g"),
+		top:        bind("g/G", "ends", "home", "g"),
 		end:        with("end", "G"),
-		left:       bind("h/l", "left, right", "left", "h"),
+		left:       bind("h/l", "sideways", "left", "h"),
 		right:      with("right", "l"),
 		enter:      bind("enter", "open", "enter"),
 		back:       bind("esc", "back", "esc", "backspace"),
@@ -48,21 +49,24 @@ func newKeyMap() keyMap {
 		namespace:  bind("n", "namespace", "n"),
 		everywhere: bind("N", "all namespaces", "N"),
 		sort:       bind("s", "sort by", "s"),
-		sortNext:   bind("> <", "sort: next", ">", "."),
-		sortPrev:   with("<", ","),
+		sortNext:   bind(". ,", "next sort", "."),
+		sortPrev:   with(","),
 		reverse:    bind("r", "reverse", "r"),
 		again:      bind("r", "look again", "r"),
 		// Capitals sort the map: f, w and x mean something everywhere.
 		used:       bind("U", "most used", "U"),
-		fragmented: bind("F", "most fragmented", "F"),
-		whole:      bind("W", "most all free", "W"),
-		trouble:    bind("X", "most trouble", "X"),
+		fragmented: bind("F", "fragmented", "F"),
+		whole:      bind("W", "all free", "W"),
+		trouble:    bind("X", "trouble", "X"),
 		why:        bind("w", "why", "w"),
 		yaml:       bind("y", "YAML", "y"),
 		tree:       bind("t", "tree", "t"),
 		copy:       bind("c", "copy command", "c"),
-		heat:       bind("v", "map, strips", "v"),
+		heat:       bind("v", "map", "v"),
 		group:      bind("b", "group by", "b"),
+		pane:       bind("p", "pane", "p"),
+		wider:      bind("> <", "pane size", ">"),
+		narrower:   with("<"),
 		change:     bind("x", "change", "x"),
 		yes:        bind("y", "do it", "y"),
 		no:         bind("n", "leave it", "n"),

@@ -50,7 +50,7 @@ func TestFilterWords(t *testing.T) {
 // TestSortGoesUp selects the first row of a new order.
 func TestSortGoesUp(t *testing.T) {
 	s := browse(t, 80, 24)
-	s.keys("4", "end", ">")
+	s.keys("4", "end", ".")
 	s.shows("1/104 devices")
 	if !strings.HasPrefix(s.lines()[3], "›") {
 		t.Errorf("the first row is not selected:\n%s", s.screen())

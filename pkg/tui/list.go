@@ -89,9 +89,10 @@ func (s *listScreen) ofCauses() bool {
 	return s.id == views.Pending || s.id == views.Causes || s.id == views.Findings
 }
 
-func (s *listScreen) resize(width, height int) {
+func (s *listScreen) resize(h *host, width, height int) {
 	s.height = height
-	width, height = s.pane.resize(width, height)
+	wide, high := h.paneSize(s.id, width, height)
+	width, height = s.pane.resize(wide, high, width, height)
 	s.table.Resize(width, max(height-1, 1))
 }
 
@@ -190,6 +191,7 @@ func (s *listScreen) actions(h *host) []action {
 		actions = s.chart.actions(h)
 	}
 	actions = append(actions, action{k.enter, keysMove, func() tea.Cmd { return s.open(h) }})
+	actions = append(actions, h.paneKeys(s.id)...)
 	if s.wanted.Filter != "" {
 		// The help has the key once.
 		unfilter := k.back
@@ -245,7 +247,11 @@ func (s *listScreen) chooseOrder(h *host) tea.Cmd {
 
 // describe writes about the row that is selected, where there is a pane for it.
 func (s *listScreen) describe(h *host) tea.Cmd {
-	return s.pane.describe(h, &s.table, s.from, s.shown.Causes)
+	shown := s.table.Whole
+	if s.chart != nil {
+		shown = func() map[int]bool { return nil }
+	}
+	return s.pane.describe(h, &s.table, shown, s.from, s.shown.Causes)
 }
 
 // groups returns the grouping and the order of the map of nodes.
@@ -255,6 +261,25 @@ func (s *listScreen) groups() (inventory.Grouping, inventory.Order) {
 	}
 	return s.chart.by, s.chart.order
 }
+
+// mapFrom is the number of nodes with devices from which on they are a map at first.
+const mapFrom = 100
+
+// mapMany shows nodes as a map if a picture has many of them with devices.
+func (s *listScreen) mapMany(p *live.Picture) {
+	nodes := map[string]bool{}
+	for _, slice := range p.Cluster.Snapshot.Slices {
+		if name := slice.Spec.NodeName; name != nil {
+			nodes[*name] = true
+		}
+	}
+	if len(nodes) >= mapFrom && s.chart == nil {
+		s.chart = &nodeMap{table: &s.table}
+	}
+}
+
+// showsMap reports whether nodes are a map here.
+func (s *listScreen) showsMap() bool { return s.chart != nil }
 
 // toggleMap shows nodes as a map, or as strips again.
 func (s *listScreen) toggleMap(h *host) tea.Cmd {
@@ -272,7 +297,7 @@ func (s *listScreen) openMap(h *host, by inventory.Grouping) tea.Cmd {
 	}
 	s.chart.by = by
 	s.chart.draw(&h.look, s.from)
-	return s.chart.count(h)
+	return tea.Batch(s.chart.count(h), h.top().refresh(h))
 }
 
 // chooseGroups asks what the nodes of a group have in common.
@@ -323,6 +348,12 @@ func (s *listScreen) open(h *host) tea.Cmd {
 // click selects a row, or sorts by a column. A second click opens the row, or
 // turns the order round.
 func (s *listScreen) click(h *host, x, y int) tea.Cmd {
+	if s.chart != nil {
+		if s.chart.click(x, y) {
+			return s.open(h)
+		}
+		return nil
+	}
 	if y == 0 {
 		column, ok := s.table.TitleAt(x)
 		if !ok {
@@ -340,7 +371,13 @@ func (s *listScreen) click(h *host, x, y int) tea.Cmd {
 	return nil
 }
 
-func (s *listScreen) wheel(_ *host, by int) { s.table.Move(by) }
+func (s *listScreen) wheel(_ *host, by int) {
+	if s.chart != nil {
+		s.chart.move(0, by/3)
+		return
+	}
+	s.table.Move(by)
+}
 
 func (s *listScreen) view(h *host) string {
 	if s.chart != nil {

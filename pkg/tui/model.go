@@ -25,13 +25,15 @@ type Model struct {
 	first *overviewScreen
 	view  views.ID
 	mouse bool
+	// sized is true once the size of the cluster has chosen between map and strips.
+	sized bool
 }
 
 // New makes a dashboard. Everything in the background ends with the context.
 func New(ctx context.Context, opts Options) *Model {
 	m := &Model{opts: opts, mouse: opts.Mouse, host: &host{
 		ctx: ctx, now: opts.Now, keys: newKeyMap(), look: widget.NewLook(opts.Env), fixed: opts.Fixed, changer: opts.Changer,
-		namespace: opts.Namespace, width: 80, height: 24,
+		namespace: opts.Namespace, width: 80, height: 24, panes: map[views.ID]paneWish{},
 	}}
 	if m.now == nil {
 		m.now = time.Now

@@ -70,7 +70,7 @@ func (c *nodeMap) sort(h *host, at int) tea.Cmd {
 	c.order = orders[(at+len(orders))%len(orders)]
 	c.draw(&h.look, c.from)
 	c.move(-noLimit, 0)
-	return nil
+	return h.top().refresh(h)
 }
 
 // draw makes the groups of the map out of the rows of the list; without a map it does nothing.
@@ -101,21 +101,19 @@ func (c *nodeMap) move(right, down int) {
 	c.table.Choose(c.grid.Selected())
 }
 
+// click selects a cell. It reports whether that was selected already.
+func (c *nodeMap) click(x, y int) (again bool) {
+	again, found := c.grid.Click(x, y-1)
+	c.table.Choose(c.grid.Selected())
+	return again && found
+}
+
 // actions returns what keys do on the map.
 func (c *nodeMap) actions(h *host) []action {
 	k := &h.keys
 	move := func(right, down int) func() tea.Cmd { return just(func() { c.move(right, down) }) }
 	page := c.table.Lines()
-	by := func(order inventory.Order) func() tea.Cmd {
-		return func() tea.Cmd {
-			if c.order == order {
-				// The second time leads back.
-				order = inventory.ByName
-			}
-			return c.sort(h, int(order))
-		}
-	}
-	return []action{
+	return append([]action{
 		{k.down, keysMove, move(0, 1)},
 		{k.up, keysMove, move(0, -1)},
 		{k.left, keysMove, move(-1, 0)},
@@ -127,6 +125,22 @@ func (c *nodeMap) actions(h *host) []action {
 		{k.sort, keysFind, func() tea.Cmd { return c.chooseOrder(h) }},
 		{k.sortNext, keysFind, func() tea.Cmd { return c.sort(h, int(c.order)+1) }},
 		{k.sortPrev, keysFind, func() tea.Cmd { return c.sort(h, int(c.order)-1) }},
+	}, c.orders(h)...)
+}
+
+// orders returns the keys that sort the map.
+func (c *nodeMap) orders(h *host) []action {
+	k := &h.keys
+	by := func(order inventory.Order) func() tea.Cmd {
+		return func() tea.Cmd {
+			if c.order == order {
+				// The second time leads back.
+				order = inventory.ByName
+			}
+			return c.sort(h, int(order))
+		}
+	}
+	return []action{
 		{k.used, keysFind, by(inventory.ByUsed)},
 		{k.fragmented, keysFind, by(inventory.ByFragmented)},
 		{k.whole, keysFind, by(inventory.ByWhole)},
@@ -134,19 +148,28 @@ func (c *nodeMap) actions(h *host) []action {
 	}
 }
 
-// view draws the map, the room that is left, and below what the signs mean.
+// view draws how much room is left, the map, and below what the signs mean.
 func (c *nodeMap) view(h *host) string {
 	width, height := c.table.Size()
-	room := c.room
+	var below []string
+	if c.legendApart(h) {
+		below = []string{ansi.Truncate(" "+views.NodeLegend(&h.look), width, h.look.Glyphs.More)}
+	}
+	c.grid.SetSize(width, height-1-len(below))
+	room := c.text()
 	if room == "" {
 		room = h.look.Glyphs.More
 	}
-	below := "\n" + ansi.Truncate(" "+render.Escape(room), width, h.look.Glyphs.More)
-	if c.legendApart(h) {
-		below += "\n" + ansi.Truncate(" "+views.NodeLegend(&h.look), width, h.look.Glyphs.More)
+	lines := []string{h.look.Say(widget.Strong, ansi.Truncate(" "+room, width, h.look.Glyphs.More))}
+	return strings.Join(append(append(lines, c.grid.View(&h.look, true)...), below...), "\n")
+}
+
+// text says how much room is left, as far as that is known; without a map it is empty.
+func (c *nodeMap) text() string {
+	if c == nil {
+		return ""
 	}
-	c.grid.SetSize(width, height-strings.Count(below, "\n"))
-	return c.grid.View(&h.look) + below
+	return render.Escape(c.room)
 }
 
 // legendApart reports whether the legend needs a line of its own, since there is too little
@@ -198,5 +221,5 @@ func (msg roomMsg) arrive(h *host) tea.Cmd {
 	c.counting = false
 	c.room, c.counted, c.at, c.took = msg.text, msg.from, msg.at, msg.took
 	// The picture may be another one by now.
-	return c.count(h)
+	return tea.Batch(c.count(h), h.top().refresh(h))
 }

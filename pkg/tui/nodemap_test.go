@@ -16,7 +16,7 @@ import (
 func TestMap(t *testing.T) {
 	s := browse(t, 80, 24)
 	s.keys("2", "v")
-	s.shows(" █!▂▇█!▅○✗▃▂!", "8 of gpu.example.com fit on 1 node; partly free: 7 nodes", "gpu-01  12 nodes")
+	s.shows("›████ !!!! ▂▂▂▂ ▇▇▇▇ ████ !!!! ▅▅▅▅ ○○○○ ✗✗✗✗ ▃▃▃▃ ▂▂▂▂ !!!!", "8 of gpu.example.com fit on 1 node; partly free: 7 nodes", "gpu-01  12 nodes")
 	s.keys("l", "l", "h", "l")
 	s.shows("gpu-03  12 nodes")
 	s.keys("enter")
@@ -43,14 +43,14 @@ func TestMapSorted(t *testing.T) {
 	s.shows("by drivers", "gpu+nic", "fabric")
 	s.keys("s", `"trou`, "enter")
 	s.shows("most trouble first", "in trouble")
-	if first := s.lines()[2]; !strings.HasPrefix(first, " gpu  ") {
+	if first := s.lines()[3]; !strings.HasPrefix(first, "›gpu  ") {
 		t.Errorf("the first group is %q", first)
 	}
 	s.keys("r")
 	s.shows("r does nothing here")
-	s.keys("<")
+	s.keys(",")
 	s.shows("most whole nodes free first", "all free")
-	s.keys(">", ">")
+	s.keys(".", ".")
 	s.lacks("first")
 }
 
@@ -81,8 +81,39 @@ func TestMapSortedByOneKey(t *testing.T) {
 // TestMapOfFleet covers 5,000 nodes on a screen of 200x60.
 func TestMapOfFleet(t *testing.T) {
 	s := newSession(t, Options{Source: live.NewFixed(fleet.Fleet(5000, 8, 20000)), Fixed: true}, 200, 60)
-	s.keys("2", "v", "G")
+	s.keys("2", "G")
 	s.shows("5,000 nodes")
 	s.lacks(", lines ")
 	s.shows(fmt.Sprintf("Node     node-%05d", 4999))
+}
+
+// TestMapFirst shows a fleet as a map on the first page, where its cells can be grouped, sorted and
+// opened.
+func TestMapFirst(t *testing.T) {
+	snap := fleet.Mixed(120)
+	fleet.AddWaiting(snap, 20)
+	s := newSession(t, Options{Source: live.NewFixed(snap), Fixed: true}, 80, 24)
+	s.shows("Nodes 110  8 of gpu.example.com fit on ", "Causes ", "Capacity")
+	s.lacks("Waiting 20")
+	for range 20 {
+		if strings.Contains(s.screen(), "node-00000, Ready: ") {
+			break
+		}
+		s.keys("j")
+	}
+	s.keys("l")
+	s.shows("node-00001, Ready: 10 devices, 8 allocated, 2 free")
+	s.keys("U")
+	s.lacks(" ▁▇▆▃█▅▃▁▅▁▇▅")
+	s.keys("U", "b", `"driv`, "enter")
+	s.shows("gpu+nic", "% ", "all free")
+	s.keys("?")
+	s.shows("Map of nodes", "share of the devices", "group by")
+	s.keys("esc", "enter")
+	s.shows("devices of node-")
+	s.keys("1", "v")
+	s.lacks("Nodes 110")
+	s.shows("Waiting 20")
+	s.keys("2")
+	s.shows("NODE", "DEVICES")
 }

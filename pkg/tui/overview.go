@@ -4,6 +4,7 @@
 package tui
 
 import (
+	"fmt"
 	"strings"
 	"time"
 
@@ -45,10 +46,12 @@ type madeOf struct {
 	changes   string
 	namespace string
 	events    int
-	// nodes is true if these are shown as signs, in groups and in an order.
+	// nodes is true if these are shown as cells, in groups and in an order; room says how many large
+	// claims fit on them.
 	nodes bool
 	by    inventory.Grouping
 	order inventory.Order
+	room  string
 }
 
 // overviewMsg has the model of the overview.
@@ -71,11 +74,19 @@ func newOverview(l *widget.Look, nodes *listScreen, started time.Time) *overview
 
 func (s *overviewScreen) title() string { return views.Overview.String() }
 
+// showsMap reports whether nodes are a map here.
+func (s *overviewScreen) showsMap() bool { return s.shown.nodes }
+
 func (*overviewScreen) hasCauses() bool { return true }
 
-func (s *overviewScreen) resize(width, height int) {
+func (s *overviewScreen) resize(h *host, width, height int) {
 	s.height = height
-	s.page.Resize(width, height)
+	wide, high := h.paneSize(views.Overview, width, height)
+	if high > 0 {
+		wide = 0
+		h.message = fmt.Sprintf("a pane needs %d columns on this page", paneBeside)
+	}
+	s.page.Resize(width, height, wide)
 }
 
 func (s *overviewScreen) refresh(h *host) tea.Cmd {
@@ -84,7 +95,7 @@ func (s *overviewScreen) refresh(h *host) tea.Cmd {
 	}
 	by, order := s.nodes.groups()
 	in := s.summary(h)
-	made := madeOf{h.live.Picture(), in.Causes, in.Problem, in.Changes.String(), h.namespace, h.live.Happened().Version(), s.page.WantsNodes(), by, order}
+	made := madeOf{h.live.Picture(), in.Causes, in.Problem, in.Changes.String(), h.namespace, h.live.Happened().Version(), s.page.WantsNodes() || s.nodes.chart != nil, by, order, in.Room}
 	if s.shown == made {
 		return nil
 	}
@@ -132,7 +143,7 @@ func (s *overviewScreen) set(h *host, msg overviewMsg) tea.Cmd {
 		s.letGo()
 		return nil
 	}
-	return s.refresh(h)
+	return tea.Batch(s.refresh(h), s.nodes.chart.count(h))
 }
 
 // letGo forgets the picture that the page is of, which is not shown.
@@ -153,7 +164,7 @@ func (s *overviewScreen) actions(h *host) []action {
 	k := &h.keys
 	move := func(by int) func() tea.Cmd { return just(func() { s.page.Move(by) }) }
 	first, last := move(-noLimit), move(noLimit)
-	return []action{
+	actions := []action{
 		{k.down, keysMove, move(1)},
 		{k.up, keysMove, move(-1)},
 		{k.top, keysMove, first},
@@ -162,7 +173,18 @@ func (s *overviewScreen) actions(h *host) []action {
 		{k.pageDown, keysMove, last},
 		{k.enter, keysMove, func() tea.Cmd { return s.open(h) }},
 		{k.copy, keysCloser, func() tea.Cmd { return copyStep(h, s.row()) }},
+		{k.heat, keysCloser, func() tea.Cmd { return tea.Batch(s.nodes.toggleMap(h), s.refresh(h)) }},
 	}
+	actions = append(actions, h.paneKeys(views.Overview)...)
+	if s.showsMap() {
+		right := func(by int) func() tea.Cmd { return just(func() { s.page.Right(by) }) }
+		actions = append(actions, action{k.left, keysMove, right(-1)}, action{k.right, keysMove, right(1)})
+	}
+	if s.nodes.chart != nil {
+		actions = append(actions, action{k.group, keysFind, func() tea.Cmd { return s.nodes.chooseGroups(h) }})
+		actions = append(actions, s.nodes.chart.orders(h)...)
+	}
+	return actions
 }
 
 // open shows the screen behind the selected row.
@@ -189,6 +211,9 @@ func (s *overviewScreen) click(h *host, x, y int) tea.Cmd {
 func (s *overviewScreen) bindings(h *host) []key.Binding {
 	k := &h.keys
 	keys := []key.Binding{k.enter, k.why, k.copy}
+	if s.showsMap() {
+		keys = append(keys, k.heat, k.group)
+	}
 	if noChanges(h) == "" {
 		keys = append(keys, k.change)
 	}
@@ -214,7 +239,7 @@ func (s *overviewScreen) summary(h *host) *views.Summary {
 	return &views.Summary{
 		Look: &h.look, Cluster: p.Cluster, Inventory: p.Inventory, Fixed: h.fixed, Started: s.started, Causes: known, Problem: problem, Changes: h.live.Changes(h.namespace),
 		Stale: strings.TrimPrefix(causesAge(h, known), ", "),
-		Hours: s.history.Hours(h.now()), Events: h.live.Happened().Events(), By: by, Order: order,
+		Hours: s.history.Hours(h.now()), Events: h.live.Happened().Events(), By: by, Order: order, Room: s.nodes.chart.text(),
 	}
 }
 

@@ -54,7 +54,7 @@ func (s *pageScreen) title() string { return s.text.Name }
 
 func (*pageScreen) hasCauses() bool { return false }
 
-func (s *pageScreen) resize(width, height int) {
+func (s *pageScreen) resize(_ *host, width, height int) {
 	s.pager.SetWidth(width)
 	s.pager.SetHeight(max(height-1, 1))
 	s.height = height

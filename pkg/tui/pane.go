@@ -37,30 +37,85 @@ type paneMsg struct {
 	text pane
 }
 
+// paneWish is how somebody wants the panes of a view.
+type paneWish struct {
+	// closed and opened are whether there is to be one; neither is as it comes.
+	closed, opened bool
+	// wider is by how many tenths of the screen it is wider.
+	wider int
+}
+
 const (
-	// paneFrom is the width from which on lists have a pane beside them. On narrower
-	// screens it is under them, if these have at least paneUnder lines.
-	paneFrom, paneUnder = 110, 26
+	// paneUnder is the least height of screens with a pane under the list, where it does not fit
+	// beside it.
+	paneUnder = 26
+	// paneShare is how many tenths of the screen a pane takes, with the least and the most.
+	paneShare, paneLeast, paneMost = 4, 2, 7
 	// paneTimes is how much longer than it took to write it a text stays as it is
 	// while the cluster changes.
 	paneTimes = 20
 )
 
-// paneSize returns what a pane gets of a screen: two fifths, without the line before it.
-func paneSize(width, height int) (int, int) {
+// paneFrom returns the width from which on a view has a pane by itself: a small one where reasons and
+// steps are only there, and a large one where it has more columns; 0 for never.
+func paneFrom(id views.ID) int {
+	switch id {
+	case views.Pending, views.Causes, views.Findings:
+		return paneBeside
+	case views.Overview, views.Nodes, views.Pools, views.Devices, views.Claims, views.Pods:
+		return paneWide
+	default:
+		return 0
+	}
+}
+
+const paneBeside, paneWide = 110, 150
+
+// paneSize returns what a pane gets of a screen, without the line before it: the width beside a
+// list, and also the height under it.
+func (h *host) paneSize(id views.ID, width, height int) (int, int) {
+	from, wish := paneFrom(id), h.panes[id]
+	share := paneShare + wish.wider
 	switch {
-	case width >= paneFrom:
-		return width * 2 / 5, 0
-	case height >= paneUnder:
-		return width, height * 2 / 5
+	case wish.closed, from == 0 && !wish.opened:
+		return 0, 0
+	case width >= paneBeside && (wish.opened || width >= from):
+		return width * share / 10, 0
+	case wish.opened, from == paneBeside && height >= paneUnder:
+		return width, height * share / 10
 	default:
 		return 0, 0
 	}
 }
 
-// resize sets the pane's part of a screen, and returns the rest for the list.
-func (p *pane) resize(width, height int) (listWidth, listHeight int) {
-	if wide, high := paneSize(width, height); wide != p.width || high != p.height {
+// paneKeys returns the keys that open, close and size the pane of a view.
+func (h *host) paneKeys(id views.ID) []action {
+	change := func(to func(wish *paneWish, open bool)) func() tea.Cmd {
+		return func() tea.Cmd {
+			wish := h.panes[id]
+			width, _ := h.paneSize(id, h.width, h.bodyHeight())
+			to(&wish, width > 0)
+			h.panes[id] = wish
+			h.resize()
+			return h.refresh()
+		}
+	}
+	size := func(by int) func() tea.Cmd {
+		return change(func(wish *paneWish, _ bool) {
+			wish.closed, wish.opened = false, true
+			wish.wider = min(max(wish.wider+by, paneLeast-paneShare), paneMost-paneShare)
+		})
+	}
+	return []action{
+		{h.keys.pane, keysCloser, change(func(wish *paneWish, open bool) { wish.closed, wish.opened = open, !open })},
+		{h.keys.wider, keysCloser, size(1)},
+		{h.keys.narrower, keysCloser, size(-1)},
+	}
+}
+
+// resize sets the pane's size, and returns what it leaves of a screen for the list.
+func (p *pane) resize(wide, high, width, height int) (listWidth, listHeight int) {
+	if wide != p.width || high != p.height {
 		// What was written is for another place.
 		*p = pane{width: wide, height: high, writing: p.writing}
 	}
@@ -73,8 +128,9 @@ func (p *pane) resize(width, height int) (listWidth, listHeight int) {
 	return width, height
 }
 
-// describe writes about the row that is selected in a list, unless that is there already.
-func (p *pane) describe(h *host, t *widget.Table, from *live.Picture, causes *live.Causes) tea.Cmd {
+// describe writes about the row that is selected in a list, unless that is there already: what the
+// list does not show of it.
+func (p *pane) describe(h *host, t *widget.Table, shown func() map[int]bool, from *live.Picture, causes *live.Causes) tea.Cmd {
 	row, selected := t.SelectedRow()
 	if p.width == 0 || p.writing || from == nil || !selected {
 		return nil
@@ -87,11 +143,12 @@ func (p *pane) describe(h *host, t *widget.Table, from *live.Picture, causes *li
 		}
 	}
 	p.writing = true
+	whole := shown()
 	content, _ := t.Shown()
 	ctx, style, now := h.ctx, &h.look, h.now()
 	return func() tea.Msg {
 		start := time.Now()
-		next.lines = views.RowText(ctx, next.from, style, content, row, next.width)
+		next.lines = views.RowText(ctx, next.from, style, content, row, whole, next.width)
 		next.at, next.took = now, time.Since(start)
 		return paneMsg{p, next}
 	}

@@ -45,7 +45,7 @@ func TestWaitingIsNoChange(t *testing.T) {
 		s.changed()
 		s.lacks("•")
 	}
-	s.shows("22m")
+	s.shows("27m")
 }
 
 // TestPendingGroups covers one row for the pods of a Job that wait for the same, and
@@ -98,10 +98,12 @@ func TestPaneUnderList(t *testing.T) {
 		t.Errorf("%d lines", got)
 	}
 	s.keys("4", "end")
+	s.shows("104/104 devices")
+	s.lacks("Attributes")
+	s.keys("p")
 	s.shows("104/104 devices", "Attributes")
 	s.send(tea.WindowSizeMsg{Width: 80, Height: 24})
 	s.rest()
-	s.lacks("Attributes")
 	s.keys("6", "home")
 	s.shows("1/10 pending   Request gpus needs 8 devices")
 }

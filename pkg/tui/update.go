@@ -78,6 +78,10 @@ func (m *Model) heardOf(msg live.Message) tea.Cmd {
 	cmd, news := m.live.Update(msg, m.seen())
 	switch news {
 	case live.NewPicture:
+		if !m.sized {
+			m.sized = true
+			m.first.nodes.mapMany(m.live.Picture())
+		}
 		return tea.Batch(cmd, m.refresh(), m.first.remember(m.host))
 	case live.NewCauses:
 		return tea.Batch(m.top().refresh(m.host), cmd)

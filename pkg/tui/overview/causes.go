@@ -55,7 +55,7 @@ func (p *Page) causeRows(width int) (titles string, lines []string) {
 		{"who", widest(rows, func(c *Cause) string { return c.Who }, 3, 5), true},
 		{"then", widest(rows, func(c *Cause) string { return c.Then }, 4, width/4), true},
 	}
-	if width < withThen || p.width >= wide {
+	if width < withThen || p.pane > 0 {
 		columns = columns[:5]
 	}
 	if p.plain {
@@ -140,7 +140,7 @@ func (p *Page) stuckRows(width int) (titles string, lines []string) {
 	}
 	return p.table(width, columns, wide, len(rows), func(i int) []cellText {
 		s := &rows[i]
-		return []cellText{{s.Wait, s.Tone}, {s.Name, widget.Plain}, {fmt.Sprint(s.Count), widget.Plain}, {s.Asks, widget.Plain}, {answer(s), widget.Plain}, {s.Summary, widget.Faint}}
+		return []cellText{{s.Wait, s.Tone}, {s.Name, widget.Plain}, {fmt.Sprint(s.Count), widget.Plain}, {s.Asks, widget.Plain}, {answer(s), widget.Plain}, {s.Reason, widget.Faint}}
 	})
 }
 

@@ -36,8 +36,8 @@ func (p *Page) remark(l *screen, most int) []string {
 	return lines
 }
 
-// pane describes the row of a box, or says that none is selected.
-func (p *Page) pane(b *box, at, width int) box {
+// details describe the row of a box, or say that none is selected.
+func (p *Page) details(b *box, at, width int) box {
 	title, lines := "", []string{}
 	if at >= 0 && b.about != nil {
 		var text []string

@@ -10,20 +10,20 @@ import (
 	"github.com/charmbracelet/x/ansi"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/render"
+	"github.com/kubectl-dra/kubectl-dra/pkg/tui/widget"
 )
 
 const (
-	// wide is the width from which on a pane follows the cursor, pair the one from
-	// which on boxes stand beside each other.
+	// wide is the width of a large page, pair the one from which on boxes stand beside each other.
 	wide, pair = 150, 80
 	// tall is the height from which on nodes are shown as signs.
 	tall = 44
 	// pairLines is the height from which on the verdict has two lines.
 	pairLines = 26
-	// paneWidth is the largest width of the pane.
-	paneWidth = 78
 	// separator is the width of the line between boxes beside each other.
 	separator = 1
+	// leastRemark is how many lines a small page with a map has for the selected row.
+	leastRemark = 2
 )
 
 // box is a section with its place.
@@ -42,6 +42,8 @@ type box struct {
 	lines func(i int) func(width int) []string
 	all   any
 	none  string
+	// cells are the cells of a map, in place of rows. The box has one key then.
+	cells *widget.HeatMap
 
 	width int
 	// height is how many lines there are below the title, shown how many rows are on them.
@@ -51,8 +53,11 @@ type box struct {
 // keys returns the keys of the shown rows, and of the line that stands for the others. Rows
 // that cannot be opened have none.
 func (b *box) keys() []string {
-	if b.id == nil {
+	switch {
+	case b.id == nil, b.shown == 0:
 		return nil
+	case b.cells != nil:
+		return []string{b.name + " " + b.id(0)}
 	}
 	keys := make([]string, 0, b.shown+1)
 	for i := range b.shown {
@@ -65,7 +70,9 @@ func (b *box) keys() []string {
 }
 
 // hasRest reports whether there is a line that stands for the rows that are not shown.
-func (b *box) hasRest() bool { return b.all != nil && b.shown < b.count && b.shown < b.height }
+func (b *box) hasRest() bool {
+	return b.cells == nil && b.all != nil && b.shown < b.count && b.shown < b.height
+}
 
 // selected returns the box with a row of a key, and the row: a negative one for the line that stands
 // for others, and for no row.
@@ -86,13 +93,37 @@ func (b *box) opens(at int) any {
 	return b.all
 }
 
-// wants returns how many lines it would like to have.
-func (b *box) wants() int { return max(b.count, 1) }
+// wants returns how many lines it would like to have; it is for cells as many as they get.
+func (b *box) wants() int {
+	if b.cells != nil {
+		return 1
+	}
+	return max(b.count, 1)
+}
+
+// needs returns how many lines come before what others want: for the cells of a map, which are as
+// wide as they can be on a third of the page. Where that is too little for all of them, they get
+// half of it.
+func (b *box) needs(height int) int {
+	if b.cells == nil {
+		return 1
+	}
+	for cell := widget.MaxCell; cell > 0; cell-- {
+		if lines := b.cells.LinesOf(b.width, cell); lines <= height/3 {
+			return max(lines, 1)
+		}
+	}
+	return max(min(b.cells.LinesOf(b.width, 1), height/2), 1)
+}
 
 // give sets the height. If that is too little, the last line stands for the rows that
 // are missing, unless there are hardly any lines.
 func (b *box) give(lines int) {
 	b.height, b.shown = lines, min(b.count, lines)
+	if b.cells != nil {
+		b.cells.SetSize(b.width, lines)
+		return
+	}
 	if b.count > lines && lines > 2 && b.all != nil {
 		b.shown = lines - 1
 	}
@@ -141,32 +172,33 @@ func (s *screen) boxes() []*box {
 // layout divides the page. Where there is too little room for all boxes, those around
 // the cursor are shown.
 func (p *Page) layout() *screen {
-	s := &screen{leftWidth: p.width, verdict: p.verdict(p.width)}
-	capacity, causes, stuck, teams, events := p.capacity(), p.causes(), p.stuck(), p.teams(), p.events()
+	s := &screen{leftWidth: p.leftWidth(), verdict: p.verdict(p.width)}
+	capacity, causes, nodes, stuck, teams, events := p.capacity(), p.causes(), p.nodes(), p.stuck(), p.teams(), p.events()
 	switch {
 	case p.plain:
 		s.left = groups([]box{capacity}, []box{causes}, []box{stuck}, []box{teams})
 		if events.count > 0 {
 			s.left = append(s.left, groups([]box{events})...)
 		}
-	case p.width >= wide:
-		s.rightWidth = min(paneWidth, p.width*2/5)
-		s.leftWidth = p.width - s.rightWidth
-		s.left = groups([]box{capacity}, []box{causes}, []box{stuck}, []box{teams})
-		if nodes := p.nodes(s.leftWidth); nodes.count > 0 && p.WantsNodes() {
-			s.left = append(s.left, groups([]box{nodes})...)
-		}
+	case p.pane > 0:
+		s.rightWidth = p.width - s.leftWidth
+		s.left = groups([]box{capacity}, []box{causes}, []box{nodes}, []box{stuck}, []box{teams})
 		s.right = groups([]box{{name: "pane"}}, []box{events})
 	default:
-		s.left = groups([]box{capacity}, []box{causes}, []box{stuck}, []box{teams})
+		s.left = groups([]box{capacity}, []box{causes}, []box{nodes}, []box{stuck}, []box{teams})
 		s.remark = min(p.height/6, 3)
+	}
+	if nodes.count == 0 {
+		s.left = slices.DeleteFunc(s.left, func(g group) bool { return g.boxes[0].cells != nil })
+	} else if s.remark > leastRemark && p.height < pairLines {
+		s.remark = leastRemark
 	}
 	switch last := len(s.left) - 1; {
 	case p.plain:
 	case p.model.Events.None == "" && events.count == 0:
 		// A file has no events.
 		s.right = s.right[:min(len(s.right), 1)]
-	case p.width >= wide:
+	case p.pane > 0:
 	case p.width >= pair:
 		s.left[last].boxes = append(s.left[last].boxes, events)
 	default:
@@ -183,12 +215,17 @@ func (p *Page) layout() *screen {
 	s.above, s.left, s.below = p.fit(s.left, height)
 	if len(s.right) > 0 {
 		b, at := s.selected(p.selected)
-		s.right[0].boxes[0] = p.pane(b, at, s.rightWidth-separator)
+		s.right[0].boxes[0] = p.details(b, at, s.rightWidth-separator)
 		place(s.right, s.rightWidth-separator)
 		spread(s.right, height)
 		stretch(s.right, height)
 	}
 	return s
+}
+
+// leftWidth returns what a pane on the right leaves.
+func (p *Page) leftWidth() int {
+	return p.width - p.pane
 }
 
 func groups(list ...[]box) []group {
@@ -237,14 +274,15 @@ func (p *Page) fit(groups []group, height int) (above, shown, below []group) {
 // spread gives each group a line after the other, as long as it wants one.
 func spread(groups []group, height int) {
 	left := height
+	wants := make([]int, len(groups))
 	for i := range groups {
-		groups[i].height = 1
-		left -= 1 + 1
+		groups[i].height, wants[i] = groups[i].boxes[0].needs(height), groups[i].wants()
+		left -= groups[i].height + 1
 	}
 	for given := true; given && left > 0; {
 		given = false
 		for i := range groups {
-			if left > 0 && groups[i].height < groups[i].wants() {
+			if left > 0 && groups[i].height < wants[i] {
 				groups[i].height++
 				left--
 				given = true
@@ -270,8 +308,8 @@ func stretch(groups []group, height int) {
 	}
 }
 
-// keyAt returns the key of the row at a place of the page, empty if there is none.
-func (s *screen) keyAt(x, y int) string {
+// at returns the box at a place of the page, nil if there is none, and the place within its rows.
+func (s *screen) at(x, y int) (b *box, column, row int) {
 	groups, from := s.left, 0
 	if x >= s.leftWidth {
 		groups, from = s.right, s.leftWidth+separator
@@ -284,18 +322,14 @@ func (s *screen) keyAt(x, y int) string {
 		}
 		for i := range g.boxes {
 			b := &g.boxes[i]
-			if x < from || x >= from+b.width {
-				from += b.width + separator
-				continue
+			if x >= from && x < from+b.width {
+				return b, x - from, line - 1
 			}
-			if keys := b.keys(); line >= 1 && line-1 < len(keys) {
-				return keys[line-1]
-			}
-			return ""
+			from += b.width + separator
 		}
-		return ""
+		return nil, 0, 0
 	}
-	return ""
+	return nil, 0, 0
 }
 
 // verdict returns the marks, on as many lines as they need, but two at most, and one where there

@@ -26,11 +26,13 @@ type Model struct {
 	Waiting []float64
 	Teams   Section[Team]
 	Events  Section[Event]
-	// Nodes are the nodes as a sign each, only where [Page.WantsNodes]; NodeLegend explains
-	// the signs, and OpenNodes is opened for them.
-	Nodes      []widget.HeatGroup
-	NodeLegend string
-	OpenNodes  any
+	// Nodes are the cells of the map of nodes; none where there is no map. NodeLegend explains the
+	// signs, Room says how many large claims fit, and OpenNodes is opened for all of them.
+	Nodes            []widget.HeatGroup
+	NodeLegend, Room string
+	OpenNodes        any
+	// Node returns what is known of a node by the key of its cell.
+	Node func(key string) Node
 	// Names are the short names of classes.
 	Names map[string]string
 }
@@ -97,10 +99,10 @@ type Stuck struct {
 	Name  string
 	Count int
 	Asks  string
-	// Answer is the answer in a few words, and Summary the sentence; empty as long as they are not
-	// known.
-	Answer, Summary string
-	Tone            widget.Tone
+	// Answer is the answer in a few words, Reason what these do not say, and Summary the sentence;
+	// empty as long as they are not known.
+	Answer, Reason, Summary string
+	Tone                    widget.Tone
 	// Lines draw the answer for the first of them, no line wider than width; nil without one.
 	Lines func(width int) []string
 	Open  any
@@ -123,5 +125,12 @@ type Event struct {
 	When       string
 	Tone       widget.Tone
 	Text       string
+	Open, Item any
+}
+
+// Node is a cell of the map.
+type Node struct {
+	// About are the lines of its description.
+	About      []string
 	Open, Item any
 }

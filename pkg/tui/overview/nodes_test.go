@@ -4,7 +4,7 @@
 package overview
 
 import (
-	"slices"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -13,31 +13,64 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/widget"
 )
 
-// TestNodeLines puts groups beside each other, and those that are longer than a line on
-// several.
-func TestNodeLines(t *testing.T) {
-	cells := func(signs string) []widget.HeatCell {
-		var list []widget.HeatCell
-		for i, sign := range signs {
-			list = append(list, widget.HeatCell{Glyph: string(sign), Tone: []widget.Tone{widget.Busy, widget.Good}[i/3%2]})
-		}
-		return list
+// mapped makes a page with a map of so many nodes.
+func mapped(width, height, nodes int) *Page {
+	m := model(20)
+	m.Room, m.NodeLegend, m.OpenNodes = "8 fit on 2 nodes", "▇ used", "all nodes"
+	m.Node = func(key string) Node { return Node{About: []string{"this is " + key}, Open: "open " + key, Item: key} }
+	m.Nodes = []widget.HeatGroup{{}}
+	for i := range nodes {
+		m.Nodes[0].Cells = append(m.Nodes[0].Cells, widget.HeatCell{Key: fmt.Sprint("node-", i), Glyph: "▇"})
 	}
-	l := widget.NewLook(func(string) string { return "" })
-	p := New(&l)
-	p.Set(Model{Nodes: []widget.HeatGroup{
-		{Name: "r1", Cells: cells("abc")}, {Name: "r2", Cells: cells("defg")}, {Name: "r3", Cells: cells("0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ")}, {Cells: cells("xyz")},
-	}})
-	want := []string{" r1 abc  r2 defg", " r3 0123456789ABCDEFG", " HIJKLMNOPQRSTUVWXYZ", " xyz"}
-	var got []string
-	for _, line := range p.nodeLines(21) {
-		line = strings.TrimRight(ansi.Strip(line), " ")
-		if ansi.StringWidth(line) > 21 {
-			t.Errorf("%q is too long", line)
+	return page(width, height, m)
+}
+
+// TestMapOnPage shows every node of a fleet also on the smallest terminals, with wider cells where
+// there is room, and leaves room for causes.
+func TestMapOnPage(t *testing.T) {
+	for _, c := range []struct{ width, height, nodes, lines, cell int }{
+		{80, 20, 600, 8, 1}, {120, 36, 600, 6, 1}, {200, 56, 600, 16, 2}, {200, 56, 24, 2, 4}, {200, 56, 5000, 27, 1},
+	} {
+		text := ansi.Strip(mapped(c.width, c.height, c.nodes).View())
+		lines, cells := 0, 0
+		for line := range strings.SplitSeq(text, "\n") {
+			line = string([]rune(line)[:min(len([]rune(line)), c.width)])
+			if strings.HasPrefix(line, " "+strings.Repeat("▇", c.cell)) {
+				lines++
+				cells += strings.Count(line, "▇")
+			}
 		}
-		got = append(got, line)
+		if lines != c.lines || c.nodes < 5000 && cells < c.nodes*c.cell || !strings.Contains(text, "8 fit on 2 nodes") || !strings.Contains(text, "\nCauses") {
+			t.Errorf("%dx%d has %d lines of %d cells\n%s", c.width, c.height, lines, cells/c.cell, text)
+		}
 	}
-	if !slices.Equal(got, want) {
-		t.Errorf("it is %q, want %q", got, want)
+}
+
+// TestMoveOnMap moves between cells, and on to the rows above and below.
+func TestMoveOnMap(t *testing.T) {
+	p := mapped(120, 36, 300)
+	for range 100 {
+		if p.Selected() == "open node-0" {
+			break
+		}
+		p.Move(1)
+	}
+	p.Right(3)
+	if got := p.Item(); got != "node-3" || !strings.Contains(p.View(), "this is node-3") {
+		t.Fatalf("on %v", got)
+	}
+	p.Move(1)
+	below, ok := p.Item().(string)
+	if p.Move(-1); !ok || !strings.HasPrefix(below, "node-") || p.Item() != "node-3" {
+		t.Errorf("from %v back to %v", below, p.Item())
+	}
+	p.Move(-1)
+	if got := p.Section(); got == "all nodes" {
+		t.Errorf("above the map is %v", got)
+	}
+	p.Move(1)
+	p.Move(50)
+	if got := p.Section(); got == "all nodes" {
+		t.Errorf("below the map is %v", got)
 	}
 }

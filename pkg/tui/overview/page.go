@@ -18,7 +18,9 @@ import (
 type Page struct {
 	look          *widget.Look
 	width, height int
-	model         Model
+	// pane is the width of the pane on the right, 0 for none.
+	pane  int
+	model Model
 	// selected is the key of the row with the cursor; it stays there when rows come
 	// and go. at is where that was.
 	selected string
@@ -26,9 +28,8 @@ type Page struct {
 	// moved is true once the user chose a row. Until then it is the first cause or the first
 	// pod that waits or, if there is none, the first class.
 	moved bool
-	// signs are the lines of the nodes of the model, once they were drawn, for a width.
-	signs      []string
-	signsWidth int
+	// cells are the nodes of the model.
+	cells widget.HeatMap
 	// plain is true for text that is printed: no frames, and no cursor.
 	plain bool
 	// drawn is the drawn page: it is asked for every second.
@@ -38,17 +39,18 @@ type Page struct {
 // New makes an empty page.
 func New(l *widget.Look) *Page { return &Page{look: l} }
 
-// Resize sets the size.
-func (p *Page) Resize(width, height int) {
-	p.width, p.height, p.drawn = width, height, ""
+// Resize sets the size, and how wide the pane on the right is; 0 is for none.
+func (p *Page) Resize(width, height, pane int) {
+	p.width, p.height, p.pane, p.drawn = width, height, pane, ""
 }
 
-// WantsNodes reports whether there is room for the map of nodes.
+// WantsNodes reports whether there is so much room that nodes are shown even if they are few.
 func (p *Page) WantsNodes() bool { return p.width >= wide && p.height >= tall && !p.plain }
 
 // Set shows a model.
 func (p *Page) Set(m Model) {
-	p.model, p.signs, p.drawn = m, nil, ""
+	p.model, p.drawn = m, ""
+	p.cells.Set(m.Nodes)
 	p.settle()
 }
 
@@ -84,12 +86,25 @@ func (p *Page) Move(by int) {
 		return
 	}
 	p.moved, p.drawn = true, ""
+	if p.selected == nodesKey {
+		if by = p.cells.Down(by); by == 0 {
+			return
+		}
+	}
 	// Other rows may be shown since the cursor got there.
 	if at := slices.Index(keys, p.selected); at >= 0 {
 		p.at = at
 	}
 	p.at = min(max(p.at+by, 0), len(keys)-1)
 	p.selected = keys[p.at]
+}
+
+// Right moves the cursor by so many cells, if it is on the map of nodes.
+func (p *Page) Right(by int) {
+	if p.selected == nodesKey {
+		p.moved, p.drawn = true, ""
+		p.cells.Right(by)
+	}
 }
 
 // Len returns how many rows there are.
@@ -124,14 +139,25 @@ func (p *Page) Section() any {
 	return nil
 }
 
-// Click selects the row at a place. It reports whether that was selected already.
+// Click selects the row, or the node, at a place. It reports whether that was selected already.
 func (p *Page) Click(x, y int) (again bool) {
-	l := p.layout()
-	key := l.keyAt(x, y)
+	b, column, row := p.layout().at(x, y)
+	if b == nil || row < 0 {
+		return false
+	}
+	key, again := "", true
+	if keys := b.keys(); b.cells != nil {
+		var found bool
+		if again, found = b.cells.Click(column, row); found {
+			key = keys[0]
+		}
+	} else if row < len(keys) {
+		key = keys[row]
+	}
 	if key == "" {
 		return false
 	}
-	again = key == p.selected
+	again = again && key == p.selected
 	p.selected, p.moved, p.drawn = key, true, ""
 	p.at = slices.Index(p.keys(), key)
 	return again
@@ -204,6 +230,10 @@ func (p *Page) draw(b *box) []string {
 		head, rows = b.rows(b.width)
 	}
 	keys := append(b.keys(), make([]string, b.shown+1)...)
+	if b.cells != nil {
+		// The cell is marked, not its row.
+		clear(keys)
+	}
 	lines := make([]string, 0, b.height+1)
 	lines = append(lines, p.look.Heading(b.width, b.title, b.foot, p.look.Say(widget.Faint, head)))
 	if p.plain {

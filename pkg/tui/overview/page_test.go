@@ -19,9 +19,17 @@ import (
 func page(width, height int, m Model) *Page {
 	l := widget.NewLook(func(string) string { return "" })
 	p := New(&l)
-	p.Resize(width, height)
+	p.Resize(width, height, paneOf(width))
 	p.Set(m)
 	return p
+}
+
+// paneOf returns the width of the pane on pages of a width.
+func paneOf(width int) int {
+	if width < wide {
+		return 0
+	}
+	return width * 2 / 5
 }
 
 // model returns a model with so many stuck pods, and a row or two of everything else.
@@ -45,7 +53,7 @@ func model(stuck int) Model {
 	for i := range stuck {
 		m.Stuck.Rows = append(m.Stuck.Rows, Stuck{
 			Key: fmt.Sprint("pod-", i), Name: fmt.Sprint("research/pod-", i), Count: 1, Wait: fmt.Sprint(100-i, "m"), Asks: "4 gpu",
-			Answer: "after others end: cause 1", Summary: fmt.Sprintf("Request gpus needs 4 devices; at most %d on one node match.", i%4), Open: fmt.Sprint("pod ", i),
+			Answer: "after others end: cause 1", Reason: "at most 3 on one node match", Summary: fmt.Sprintf("Request gpus needs 4 devices; at most %d on one node match.", i%4), Open: fmt.Sprint("pod ", i),
 		})
 	}
 	return m
@@ -269,7 +277,7 @@ func TestCountIsNotCut(t *testing.T) {
 	l := widget.NewLook(func(string) string { return "" })
 	for _, width := range []int{60, 80, 120, 200} {
 		p := New(&l)
-		p.Resize(width, 30)
+		p.Resize(width, 30, paneOf(width))
 		p.Set(Model{Stuck: Section[Stuck]{Rows: []Stuck{{Key: "a", Name: "research/replicaset/a-name-that-is-so-long-that-it-takes-all-of-the-line-59558cb87b", Count: 12, Answer: "cause 1"}}}})
 		if !strings.Contains(text(p), "…    12 ") || !strings.Contains(text(p), "cause 1") {
 			t.Errorf("the number of pods is cut at %d:\n%s", width, text(p))
@@ -344,7 +352,7 @@ func TestPageStays(t *testing.T) {
 		t.Errorf("a page that did not change is drawn again, with %v allocations", n)
 	}
 	for name, change := range map[string]func(){
-		"move": func() { p.Move(1) }, "click": func() { p.Click(4, 3) }, "size": func() { p.Resize(100, 40) }, "model": func() { p.Set(model(4)) },
+		"move": func() { p.Move(1) }, "click": func() { p.Click(4, 3) }, "size": func() { p.Resize(100, 40, paneOf(100)) }, "model": func() { p.Set(model(4)) },
 	} {
 		change()
 		after := p.View()

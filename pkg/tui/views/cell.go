@@ -8,7 +8,9 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/kubectl-dra/kubectl-dra/pkg/english"
 	"github.com/kubectl-dra/kubectl-dra/pkg/inventory"
+	"github.com/kubectl-dra/kubectl-dra/pkg/render"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/widget"
 )
@@ -89,6 +91,55 @@ func groupNote(g *inventory.NodesTogether, o inventory.Order) string {
 // NodeLegend explains the signs of cells.
 func NodeLegend(l *widget.Look) string {
 	g := &l.Glyphs
-	return l.Say(widget.Busy, g.Levels[0]+g.More+g.Levels[len(g.Levels)-1]) + " used  " +
+	return scale(l) + " used  " +
 		l.Say(widget.Warning, g.Closed) + " cordoned  " + l.Say(widget.Warning, g.Tainted) + " tainted, unhealthy  " + l.Say(widget.Bad, g.Unhealthy) + " not usable"
+}
+
+// scale draws all steps.
+func scale(l *widget.Look) string {
+	var text strings.Builder
+	for step := range widget.Levels {
+		text.WriteString(l.Say(widget.Level(step), l.Glyphs.Levels[step]))
+	}
+	return text.String()
+}
+
+// MapHelp explains the map of nodes.
+func MapHelp(l *widget.Look) string {
+	g := &l.Glyphs
+	return l.Say(widget.Strong, "Map of nodes") + fmt.Sprintf("  %s share of the devices that claims use, in eighths: from under 13 %% to 88 %% and more; %s cordoned, %s devices tainted or unhealthy, %s not ready, gone or without usable devices. Behind a group: its share, and how many of its nodes are all free.",
+		scale(l), l.Say(widget.Warning, g.Closed), l.Say(widget.Warning, g.Tainted), l.Say(widget.Bad, g.Unhealthy))
+}
+
+// aboutNode returns lines about a node.
+func aboutNode(l *widget.Look, n *inventory.Node) []string {
+	c := &n.Devices
+	counts := []string{english.Count(c.Total, "device")}
+	for _, part := range []struct {
+		n    int
+		what string
+	}{
+		{c.Allocated, "allocated"},
+		{c.Shared, "shared"},
+		{c.Free, "free"},
+		{c.Blocked, "blocked"},
+		{c.Tainted, "tainted"},
+		{c.TaintedInUse, "in use although tainted"},
+		{c.Unhealthy, "unhealthy"},
+		{c.Unusable, "not usable"},
+		{c.Gone, "gone"},
+	} {
+		if part.n > 0 {
+			counts = append(counts, fmt.Sprintf("%d %s", part.n, part.what))
+		}
+	}
+	name := n.Scope
+	if state := render.NodeColumns()[1].Cell(n); state != "" {
+		name += ", " + state
+	}
+	lines := []string{name + ": " + strings.Join(counts, ", "), NodeStrip(l, n)}
+	for _, taint := range n.Taints {
+		lines = append(lines, "taint "+taint)
+	}
+	return lines
 }

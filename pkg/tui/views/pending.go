@@ -34,9 +34,10 @@ type waiting struct {
 	count int
 	asks  string
 	since time.Time
-	// row has the answer; nil as long as it is not known. answer is that in a few words.
-	row    *cause.Row
-	answer string
+	// row has the answer; nil as long as it is not known. answer is that in a few words, and reason
+	// what these do not say.
+	row            *cause.Row
+	answer, reason string
 }
 
 // pendingContent is the list of what waits, the longest first.
@@ -73,7 +74,7 @@ func newPending(p *live.Picture, known *live.Causes) widget.Content {
 				}
 				return render.Words(w.row.Stage)
 			}},
-			{Name: "Reason", Cell: func(w *waiting) string { return w.summary() }},
+			{Name: "Reason", Cell: func(w *waiting) string { return w.reason }},
 		},
 		State: (*waiting).tone, StateColumn: "Answer", Say: (*waiting).summary,
 	}}
@@ -124,7 +125,7 @@ func whatWaits(c *cluster.Cluster, inv *inventory.Inventory, known *live.Causes,
 		if row == nil {
 			key = cmp.Or(owner, api.RefTo(api.KindPod, pod))
 		} else {
-			w.answer = render.AnswerWords(row, known.Status.Causes)
+			w.answer, w.reason = render.AnswerWords(row, known.Status.Causes), reasonOf(row, known)
 		}
 		i, grouped := at[key]
 		if !grouped {
@@ -152,7 +153,7 @@ func whatWaits(c *cluster.Cluster, inv *inventory.Inventory, known *live.Causes,
 			switch {
 			case of.Kind == api.KindClaim:
 			case of.Kind != api.KindPod:
-				w := waiting{item: &of, name: of.Namespace + "/" + of.Argument(), row: row, answer: render.AnswerWords(row, known.Status.Causes)}
+				w := waiting{item: &of, name: of.Namespace + "/" + of.Argument(), row: row, answer: render.AnswerWords(row, known.Status.Causes), reason: reasonOf(row, known)}
 				if row.AgeSeconds > 0 {
 					w.since = known.At.Add(-time.Duration(row.AgeSeconds) * time.Second)
 				}
@@ -170,6 +171,19 @@ func whatWaits(c *cluster.Cluster, inv *inventory.Inventory, known *live.Causes,
 		return cmp.Or(cmp.Compare(unknown(a.since), unknown(b.since)), a.since.Compare(b.since))
 	})
 	return list
+}
+
+// reasonOf returns the message of the first cause, which begins with what differs between pods, or
+// the summary if there is none. Pods that fit need no reason.
+func reasonOf(row *cause.Row, known *live.Causes) string {
+	switch {
+	case row.Verdict == api.Fits:
+		return ""
+	case len(row.Causes) > 0:
+		return known.Status.Causes[row.Causes[0]].Message
+	default:
+		return row.Summary
+	}
 }
 
 // unknown returns 1 for a time that is not known.
@@ -195,7 +209,7 @@ func unusedClaims(p *live.Picture, known *live.Causes) []waiting {
 		described := claims[i]
 		w := waiting{item: &described, name: claim.Namespace + "/" + claim.Name, answer: "no pod uses it", since: claim.CreationTimestamp.Time}
 		if w.row = known.RowOf(api.RefTo(api.KindClaim, claim)); w.row != nil {
-			w.answer = render.Words(w.row.Verdict) + ", " + w.answer
+			w.answer, w.reason = render.Words(w.row.Verdict)+", "+w.answer, reasonOf(w.row, known)
 		}
 		list = append(list, w)
 	}

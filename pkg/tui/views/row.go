@@ -23,8 +23,8 @@ type Explainer interface {
 	Lines(l *widget.Look, row, width int) []string
 }
 
-// RowText returns all columns of a row, and the lines behind it.
-func RowText(ctx context.Context, p *live.Picture, l *widget.Look, c widget.Content, row, width int) []string {
+// RowText returns the columns of a row, without those that are shown, and the lines behind it.
+func RowText(ctx context.Context, p *live.Picture, l *widget.Look, c widget.Content, row int, shown map[int]bool, width int) []string {
 	var lines []string
 	if explained, ok := c.(Explainer); ok {
 		for _, line := range explained.Lines(l, row, width) {
@@ -37,7 +37,10 @@ func RowText(ctx context.Context, p *live.Picture, l *widget.Look, c widget.Cont
 	more, known := textBehind(ctx, p, l, c.Item(row), width)
 	more = l.Recolor(more)
 	if !known {
-		lines = append(columnLines(l, c, row, width), "")
+		lines = columnLines(l, c, row, shown, width)
+	}
+	if len(lines) > 0 {
+		lines = append(lines, "")
 	}
 	for line := range strings.SplitSeq(strings.TrimRight(more, "\n"), "\n") {
 		lines = append(lines, ansi.Truncate(line, width, l.Glyphs.More))
@@ -48,8 +51,9 @@ func RowText(ctx context.Context, p *live.Picture, l *widget.Look, c widget.Cont
 // breaks are where a value that is too long for a line may be cut, besides spaces and hyphens.
 const breaks = ",:/"
 
-// columnLines returns the columns of a row with values, one below the other.
-func columnLines(l *widget.Look, c widget.Content, row, width int) []string {
+// columnLines returns the columns of a row with values, without those that are shown, one below the
+// other.
+func columnLines(l *widget.Look, c widget.Content, row int, shown map[int]bool, width int) []string {
 	titles := c.Columns()
 	widest := 0
 	for _, title := range titles {
@@ -58,7 +62,7 @@ func columnLines(l *widget.Look, c widget.Content, row, width int) []string {
 	var lines []string
 	for column, title := range titles {
 		text := c.Cell(row, column)
-		if text == "" || text == "-" {
+		if text == "" || text == "-" || shown[column] {
 			continue
 		}
 		for i, line := range strings.Split(ansi.Wrap(text, max(width-widest-2, 1), breaks), "\n") {

@@ -39,10 +39,12 @@ type Summary struct {
 	// Hours are the histories, by name.
 	Hours  map[string][]float64
 	Events []inventory.Event
-	// Nodes are the nodes to show as signs, in groups and in an order; nil for none.
+	// Nodes are the nodes to show as cells, in groups and in an order; nil for none. Room says how
+	// many large claims fit.
 	Nodes []*inventory.Node
 	By    inventory.Grouping
 	Order inventory.Order
+	Room  string
 }
 
 // Model returns the first page.
@@ -58,7 +60,14 @@ func (s *Summary) Model(o *inventory.Overview) overview.Model {
 	}
 	if len(s.Nodes) > 0 {
 		m.Nodes, m.NodeLegend = NodeGroups(s.Look, s.Cluster.Snapshot, s.Nodes, s.By, s.Order), NodeLegend(s.Look)
-		m.OpenNodes = &Place{View: Nodes, Map: &NodeMap{By: s.By, Order: s.Order}}
+		m.Room, m.OpenNodes = s.Room, &Place{View: Nodes, Map: &NodeMap{By: s.By, Order: s.Order}}
+		m.Node = func(key string) overview.Node {
+			at := slices.IndexFunc(s.Nodes, func(n *inventory.Node) bool { return n.Scope == key })
+			if at < 0 {
+				return overview.Node{}
+			}
+			return overview.Node{About: aboutNode(s.Look, s.Nodes[at]), Open: PlaceBehind(s.Nodes[at]), Item: s.Nodes[at]}
+		}
 	}
 	return m
 }
@@ -187,7 +196,7 @@ func (s *Summary) stuck(o *inventory.Overview) (section overview.Section[overvie
 		w := &list[i]
 		pods += w.count
 		row := overview.Stuck{
-			Wait: w.wait(s.Cluster.Snapshot.Now()), Key: w.name, Name: w.name, Count: w.count, Asks: w.asks, Answer: w.answer, Summary: w.summary(),
+			Wait: w.wait(s.Cluster.Snapshot.Now()), Key: w.name, Name: w.name, Count: w.count, Asks: w.asks, Answer: w.answer, Reason: w.reason, Summary: w.summary(),
 			Tone: w.tone(), Open: PlaceBehind(w.item), Item: w.item,
 		}
 		if w.row != nil {

@@ -29,10 +29,12 @@ type HeatGroup struct {
 	Note string
 }
 
-// HeatMap is a map with a cursor.
+// HeatMap is a map with a cursor. Its cells are as wide as there is room for, and short groups
+// stand beside each other.
 type HeatMap struct {
 	groups        []HeatGroup
 	width, height int
+	shape         heatShape
 	// key is the cell with the cursor, group and at are its place.
 	key       string
 	group, at int
@@ -40,62 +42,145 @@ type HeatMap struct {
 	first int
 }
 
+// heatShape says where cells stand.
+type heatShape struct {
+	// names and notes are the widths of the names and the notes of groups, 0 without any.
+	names, notes int
+	// cell is the width of a cell, columns how many of them are on a line of a group.
+	cell, columns int
+	// beside is how many groups are on a line, lines how many lines there are.
+	beside, lines int
+}
+
+// MaxCell is the width of the widest cells.
+const MaxCell = 4
+
 const (
 	// maxName is the room for the name of a group, maxNote the room for its note.
 	maxName, maxNote = 16, 26
 	margin           = 2
+	// besideGap is the room between groups beside each other.
+	besideGap = 4
 )
 
+// step returns the width of a cell and the room after it.
+func (s *heatShape) step() int {
+	if s.cell == 1 {
+		return 1
+	}
+	return s.cell + 1
+}
+
+// block returns the width of a group.
+func (s *heatShape) block() int {
+	width := s.columns * s.step()
+	if s.cell > 1 {
+		width--
+	}
+	return width + s.before() + s.after()
+}
+
+// before and after return the widths of the name and the note with the gaps beside them.
+func (s *heatShape) before() int { return withMargin(s.names) }
+func (s *heatShape) after() int  { return withMargin(s.notes) }
+
+func withMargin(width int) int {
+	if width == 0 {
+		return 0
+	}
+	return width + margin
+}
+
 // SetSize sets how much of a screen there is.
-func (m *HeatMap) SetSize(width, height int) { m.width, m.height = width, max(height, 1) }
+func (m *HeatMap) SetSize(width, height int) {
+	if height = max(height, 1); m.width == width && m.height == height {
+		return
+	}
+	m.width, m.height = width, height
+	m.arrange()
+}
 
 // Set shows other cells. The cursor stays on its cell if that is still there.
 func (m *HeatMap) Set(groups []HeatGroup) {
 	m.groups = slices.DeleteFunc(groups, func(g HeatGroup) bool { return len(g.Cells) == 0 })
+	m.arrange()
 	m.Choose(m.key)
 }
+
+// arrange makes the cells as wide as they can be if all are to be seen.
+func (m *HeatMap) arrange() {
+	for cell := MaxCell; cell > 0; cell-- {
+		if m.shape = m.fit(m.width, cell); m.shape.lines > m.height {
+			continue
+		}
+		if len(m.groups) <= m.height && m.shape.beside > 1 {
+			// There is a line for each group.
+			m.shape.beside, m.shape.lines = 1, len(m.groups)
+		}
+		return
+	}
+}
+
+// LinesOf returns how many lines all cells take in a width, if each of them has a width.
+func (m *HeatMap) LinesOf(width, cell int) int { return m.fit(width, cell).lines }
+
+// fit puts cells of a width into lines.
+func (m *HeatMap) fit(width, cell int) heatShape {
+	s := heatShape{cell: cell, columns: 1}
+	for i := range m.groups {
+		g := &m.groups[i]
+		s.names = max(s.names, ansi.StringWidth(render.Escape(g.Name)))
+		s.notes = max(s.notes, ansi.StringWidth(g.Note))
+		s.columns = max(s.columns, len(g.Cells))
+	}
+	s.names, s.notes = min(s.names, maxName), min(s.notes, maxNote)
+	room := width - margin
+	if s.block() <= room {
+		s.beside = min((room+besideGap)/(s.block()+besideGap), max(len(m.groups), 1))
+		s.lines = (len(m.groups) + s.beside - 1) / s.beside
+		return s
+	}
+	s.beside, s.columns = 1, max((room-s.before()-s.after())/s.step(), 1)
+	for i := range m.groups {
+		s.lines += s.linesOf(&m.groups[i])
+	}
+	return s
+}
+
+// linesOf returns how many lines a group takes.
+func (s *heatShape) linesOf(g *HeatGroup) int { return (len(g.Cells) + s.columns - 1) / s.columns }
 
 // Choose puts the cursor on a cell; if it is not there, on the nearest place.
 func (m *HeatMap) Choose(key string) {
 	for i := range m.groups {
 		if at := slices.IndexFunc(m.groups[i].Cells, func(c HeatCell) bool { return c.Key == key }); at >= 0 {
-			m.group, m.at, m.key = i, at, key
+			m.put(i, at)
 			return
 		}
 	}
-	m.group = min(m.group, max(len(m.groups)-1, 0))
-	m.key, m.at = "", max(m.at, 0)
+	m.put(m.group, m.at)
+}
+
+// put puts the cursor on a place or, if there is no cell, near it.
+func (m *HeatMap) put(group, at int) {
+	m.group, m.at, m.key = max(min(group, len(m.groups)-1), 0), 0, ""
 	if len(m.groups) > 0 {
-		m.at = min(m.at, len(m.groups[m.group].Cells)-1)
-		m.key = m.groups[m.group].Cells[m.at].Key
+		cells := m.groups[m.group].Cells
+		m.at = min(max(at, 0), len(cells)-1)
+		m.key = cells[m.at].Key
 	}
 }
 
 // Selected returns the key of the cell with the cursor; empty if there are no cells.
 func (m *HeatMap) Selected() string { return m.key }
 
-// names and columns are how much of a line is for names of groups, and for cells.
-func (m *HeatMap) names() int {
-	width := 0
+// Count returns how many cells there are.
+func (m *HeatMap) Count() int {
+	count := 0
 	for i := range m.groups {
-		width = max(width, ansi.StringWidth(render.Escape(m.groups[i].Name)))
+		count += len(m.groups[i].Cells)
 	}
-	return min(width, maxName)
-}
-
-func (m *HeatMap) columns() int {
-	notes := 0
-	for i := range m.groups {
-		notes = max(notes, ansi.StringWidth(m.groups[i].Note))
-	}
-	used := margin
-	if names := m.names(); names > 0 {
-		used += names + margin
-	}
-	if notes > 0 {
-		used += min(notes, maxNote) + margin
-	}
-	return max(m.width-used, 1)
+	return count
 }
 
 // Right moves the cursor by so many cells, also into the next group.
@@ -103,141 +188,183 @@ func (m *HeatMap) Right(by int) {
 	if len(m.groups) == 0 {
 		return
 	}
-	m.at += by
-	for m.at < 0 && m.group > 0 {
-		m.group--
-		m.at += len(m.groups[m.group].Cells)
+	group, at := m.group, m.at+by
+	for at < 0 && group > 0 {
+		group--
+		at += len(m.groups[group].Cells)
 	}
-	for m.at >= len(m.groups[m.group].Cells) && m.group < len(m.groups)-1 {
-		m.at -= len(m.groups[m.group].Cells)
-		m.group++
+	for at >= len(m.groups[group].Cells) && group < len(m.groups)-1 {
+		at -= len(m.groups[group].Cells)
+		group++
 	}
-	m.at = min(max(m.at, 0), len(m.groups[m.group].Cells)-1)
-	m.key = m.groups[m.group].Cells[m.at].Key
+	m.put(group, at)
 }
 
-// Down moves the cursor by so many lines, in the same column as far as there is one.
-func (m *HeatMap) Down(by int) {
-	columns := m.columns()
-	for ; by > 0; by-- {
-		m.downOne(columns)
+// Down moves the cursor by so many lines, in the same column as far as there is one. It returns
+// by how many lines it could not move.
+func (m *HeatMap) Down(by int) (left int) {
+	for ; by > 0 && m.downOne(); by-- {
 	}
-	for ; by < 0; by++ {
-		m.upOne(columns)
+	for ; by < 0 && m.upOne(); by++ {
 	}
-	if len(m.groups) > 0 {
-		m.key = m.groups[m.group].Cells[m.at].Key
-	}
+	return by
 }
 
-func (m *HeatMap) downOne(columns int) {
+func (m *HeatMap) downOne() bool {
 	if len(m.groups) == 0 {
-		return
+		return false
 	}
-	last := len(m.groups[m.group].Cells) - 1
-	switch {
+	columns, last := m.shape.columns, len(m.groups[m.group].Cells)-1
+	switch next := m.group + m.shape.beside; {
 	case m.at/columns < last/columns:
-		m.at = min(m.at+columns, last)
-	case m.group < len(m.groups)-1:
-		m.group++
-		m.at = min(m.at%columns, len(m.groups[m.group].Cells)-1)
+		m.put(m.group, min(m.at+columns, last))
+	case next < len(m.groups):
+		m.put(next, m.at%columns)
+	case m.group/m.shape.beside < (len(m.groups)-1)/m.shape.beside:
+		m.put(len(m.groups)-1, m.at)
+	default:
+		return false
 	}
+	return true
 }
 
-func (m *HeatMap) upOne(columns int) {
-	switch {
+func (m *HeatMap) upOne() bool {
+	columns := m.shape.columns
+	switch above := m.group - m.shape.beside; {
 	case len(m.groups) == 0:
+		return false
 	case m.at >= columns:
-		m.at -= columns
-	case m.group > 0:
-		m.group--
-		last := len(m.groups[m.group].Cells) - 1
-		m.at = min(last/columns*columns+m.at, last)
+		m.put(m.group, m.at-columns)
+	case above >= 0:
+		last := len(m.groups[above].Cells) - 1
+		m.put(above, last/columns*columns+m.at)
+	default:
+		return false
 	}
+	return true
 }
 
-// View draws as many lines as the map is high.
-func (m *HeatMap) View(l *Look) string {
-	columns, names := m.columns(), m.names()
-	m.follow(columns)
-	lines := make([]string, 0, m.height)
-	line := 0
+// place returns the groups on a line, the first of them and the one after the last, and the first
+// cell that is on it.
+func (m *HeatMap) place(line int) (from, to, cell int) {
+	if m.shape.beside > 1 {
+		from = line * m.shape.beside
+		return from, min(from+m.shape.beside, len(m.groups)), 0
+	}
 	for i := range m.groups {
-		g := &m.groups[i]
-		for from := 0; from < len(g.Cells); from += columns {
-			if line >= m.first && len(lines) < m.height {
-				lines = append(lines, m.line(l, i, from, columns, names))
-			}
-			line++
+		if lines := m.shape.linesOf(&m.groups[i]); line >= lines {
+			line -= lines
+			continue
 		}
+		return i, i + 1, line * m.shape.columns
+	}
+	return 0, 0, 0
+}
+
+// Click puts the cursor on the cell at a place; it reports whether it was there already, and
+// whether there is one.
+func (m *HeatMap) Click(x, y int) (again, found bool) {
+	from, to, cell := m.place(m.first + y)
+	x -= 1
+	block := m.shape.block() + besideGap
+	group := from + x/block
+	if x < 0 || group >= to {
+		return false, false
+	}
+	at := x%block - m.shape.before()
+	if cell += at / m.shape.step(); at < 0 || at/m.shape.step() >= m.shape.columns || cell >= len(m.groups[group].Cells) {
+		return false, false
+	}
+	key := m.key
+	m.put(group, cell)
+	return m.key == key, true
+}
+
+// View draws as many lines as the map is high. The cursor is drawn if it is on the map.
+func (m *HeatMap) View(l *Look, cursor bool) []string {
+	at := m.follow()
+	lines := make([]string, 0, m.height)
+	for line := m.first; line < m.shape.lines && len(lines) < m.height; line++ {
+		from, to, cell := m.place(line)
+		var text strings.Builder
+		if cursor && line == at {
+			text.WriteString(l.Glyphs.Cursor)
+		} else {
+			text.WriteString(" ")
+		}
+		for group := from; group < to; group++ {
+			drawn := m.draw(l, group, cell, cursor)
+			if group+1 < to {
+				drawn = Padded(drawn, m.shape.block()+besideGap)
+			}
+			text.WriteString(drawn)
+		}
+		lines = append(lines, text.String())
 	}
 	for len(lines) < m.height {
 		lines = append(lines, "")
 	}
-	return strings.Join(lines, "\n")
+	return lines
 }
 
-// follow keeps the line of the cursor in sight.
-func (m *HeatMap) follow(columns int) {
-	all, at := 0, 0
-	for i := range m.groups {
-		if i == m.group {
-			at = all + m.at/columns
+// follow keeps the line of the cursor in sight, and returns it.
+func (m *HeatMap) follow() (at int) {
+	if at = m.group / m.shape.beside; m.shape.beside == 1 {
+		at = m.at / m.shape.columns
+		for i := range m.group {
+			at += m.shape.linesOf(&m.groups[i])
 		}
-		all += (len(m.groups[i].Cells) + columns - 1) / columns
 	}
 	m.first = min(m.first, at)
 	m.first = max(m.first, at-m.height+1)
-	m.first = max(min(m.first, all-m.height), 0)
+	m.first = max(min(m.first, m.shape.lines-m.height), 0)
+	return at
 }
 
-// line draws the cells of a group from one on. The name and the note stand in its first
-// line.
-func (m *HeatMap) line(l *Look, group, from, columns, names int) string {
-	g := &m.groups[group]
+// draw draws the cells of a group that are on one line, from one on. The name and the note
+// stand on its first line.
+func (m *HeatMap) draw(l *Look, group, from int, cursor bool) string {
+	g, s := &m.groups[group], &m.shape
+	cursor = cursor && group == m.group
 	var text strings.Builder
-	text.WriteString(" ")
-	if names > 0 {
+	if s.names > 0 {
 		name := ""
 		if from == 0 {
-			name = ansi.Truncate(render.Escape(g.Name), names, l.Glyphs.More)
+			name = ansi.Truncate(render.Escape(g.Name), s.names, l.Glyphs.More)
 		}
-		text.WriteString(Padded(name, names) + "  ")
+		text.WriteString(Padded(name, s.before()))
 	}
-	to := min(from+columns, len(g.Cells))
+	between := strings.Repeat(" ", s.step()-s.cell)
+	to := min(from+s.columns, len(g.Cells))
 	for at := from; at < to; {
 		// Cells with one tone are drawn at once.
 		end := at + 1
-		if group != m.group || at != m.at {
-			for end < to && g.Cells[end].Tone == g.Cells[at].Tone && (group != m.group || end != m.at) {
-				end++
-			}
+		for !(cursor && at == m.at) && end < to && g.Cells[end].Tone == g.Cells[at].Tone && !(cursor && end == m.at) {
+			end++
 		}
-		var run strings.Builder
+		run := make([]string, 0, end-at)
 		for _, cell := range g.Cells[at:end] {
-			run.WriteString(cell.Glyph)
+			run = append(run, strings.Repeat(cell.Glyph, s.cell))
 		}
-		drawn := l.Say(g.Cells[at].Tone, run.String())
-		if group == m.group && at == m.at {
+		drawn := l.Say(g.Cells[at].Tone, strings.Join(run, between))
+		if cursor && at == m.at {
 			drawn = l.SelectCell(drawn)
 		}
-		text.WriteString(drawn)
+		if text.WriteString(drawn); end < to {
+			text.WriteString(between)
+		}
 		at = end
 	}
-	if from == 0 && g.Note != "" {
-		text.WriteString(strings.Repeat(" ", columns-(to-from)) + "  " + l.Say(Faint, ansi.Truncate(g.Note, maxNote, l.Glyphs.More)))
+	if from > 0 || g.Note == "" {
+		return text.String()
 	}
-	return text.String()
+	return Padded(text.String(), s.block()-s.notes) + l.Say(Faint, ansi.Truncate(g.Note, s.notes, l.Glyphs.More))
 }
 
-// Lines returns how many lines the cells take, to say how much of it is seen.
+// Lines says how much of the map is seen; empty if all of it is.
 func (m *HeatMap) Lines() string {
-	columns, all := m.columns(), 0
-	for i := range m.groups {
-		all += (len(m.groups[i].Cells) + columns - 1) / columns
-	}
-	if all <= m.height {
+	if m.shape.lines <= m.height {
 		return ""
 	}
-	return fmt.Sprintf("lines %d to %d of %d", m.first+1, min(m.first+m.height, all), all)
+	return fmt.Sprintf("lines %d to %d of %d", m.first+1, min(m.first+m.height, m.shape.lines), m.shape.lines)
 }

@@ -33,7 +33,11 @@ func mapOf(width, height int, sizes ...int) *HeatMap {
 
 func lines(m *HeatMap) []string {
 	l := NewLook(func(string) string { return "" })
-	return strings.Split(ansi.Strip(m.View(&l)), "\n")
+	drawn := m.View(&l, true)
+	for i := range drawn {
+		drawn[i] = strings.Replace(ansi.Strip(drawn[i]), "›", " ", 1)
+	}
+	return drawn
 }
 
 // TestLines wraps groups that are longer than a line, and puts notes under each other.
@@ -44,6 +48,42 @@ func TestHeatMapLines(t *testing.T) {
 	}
 	if got := lines(m); !slices.Equal(got, want) {
 		t.Errorf("it is\n%s", strings.Join(got, "\n"))
+	}
+}
+
+// TestHeatMapFillsRoom makes cells wider where there is room for all of them, and puts short groups
+// beside each other.
+func TestHeatMapFillsRoom(t *testing.T) {
+	for _, c := range []struct {
+		width, height int
+		sizes         []int
+		want          []string
+	}{
+		{40, 2, []int{3, 2}, []string{" rack-0  ▇▇▇▇ ▇▇▇▇ ▇▇▇▇  3 nodes", " rack-1  ▇▇▇▇ ▇▇▇▇       2 nodes"}},
+		{60, 2, []int{3, 2, 2, 1}, []string{" rack-0  ▇▇ ▇▇ ▇▇  3 nodes    rack-1  ▇▇ ▇▇     2 nodes", " rack-2  ▇▇ ▇▇     2 nodes    rack-3  ▇▇        1 nodes"}},
+		{80, 1, []int{3, 2, 2}, []string{" rack-0  ▇▇▇  3 nodes    rack-1  ▇▇   2 nodes    rack-2  ▇▇   2 nodes"}},
+	} {
+		if got := lines(mapOf(c.width, c.height, c.sizes...)); !slices.Equal(got, c.want) {
+			t.Errorf("%dx%d is\n%s", c.width, c.height, strings.Join(got, "\n"))
+		}
+	}
+}
+
+// TestHeatMapClick finds the cell that was clicked.
+func TestHeatMapClick(t *testing.T) {
+	m := mapOf(60, 2, 3, 2, 2, 1)
+	for y, line := range lines(m) {
+		for x, r := range []rune(line) {
+			if _, found := m.Click(x, y); r != ' ' && found != (r == '▇') {
+				t.Errorf("a click at %d,%d of %q found a cell: %v", x, y, line, found)
+			}
+		}
+	}
+	if _, found := m.Click(9, 0); !found || m.Selected() != "0/0" {
+		t.Errorf("the first cell is %q", m.Selected())
+	}
+	if again, _ := m.Click(10, 0); !again {
+		t.Error("the second column of a cell is another cell")
 	}
 }
 

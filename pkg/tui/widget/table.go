@@ -258,6 +258,20 @@ func (t *Table) layout() []place {
 	return places
 }
 
+// Whole returns the columns of which nothing is cut in the row with the cursor.
+func (t *Table) Whole() map[int]bool {
+	whole := map[int]bool{}
+	row, ok := t.SelectedRow()
+	if !ok || t.content == nil {
+		return whole
+	}
+	t.measure(-1)
+	for _, p := range t.layout() {
+		whole[p.column] = ansi.StringWidth(t.content.Cell(row, p.column)) <= p.width
+	}
+	return whole
+}
+
 // minCell is the least room worth to begin a column in.
 const minCell = 12
 
