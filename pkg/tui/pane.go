@@ -39,7 +39,7 @@ type paneMsg struct {
 
 // paneWish is how somebody wants the panes of a view.
 type paneWish struct {
-	// closed and opened are whether there is to be one; neither is as it comes.
+	// closed and opened are true if somebody wants none, or one.
 	closed, opened bool
 	// wider is by how many tenths of the screen it is wider.
 	wider int

@@ -31,7 +31,7 @@ type Model struct {
 	Nodes            []widget.HeatGroup
 	NodeLegend, Room string
 	OpenNodes        any
-	// Node returns what is known of a node by the key of its cell.
+	// Node returns the node of a cell, by its key.
 	Node func(key string) Node
 	// Names are the short names of classes.
 	Names map[string]string

@@ -11,7 +11,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
 )
 
-// nodes is the map of the nodes. The cursor moves between its cells.
+// nodes returns the map of the nodes. The cursor moves between its cells.
 func (p *Page) nodes() box {
 	selected := func(int) Node { return p.model.Node(p.cells.Selected()) }
 	title, foot := "Nodes "+english.Thousands(p.cells.Count()), p.model.Room
