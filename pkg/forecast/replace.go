@@ -125,7 +125,7 @@ func judge(out *api.ImpactPod, d *explain.Decision) {
 }
 
 // explainDeleted says of a pod without a place that a claim which it names is deleted together with
-// its owner, a pod that leaves. Garbage collection deletes it, and nothing creates it again; claims
+// its last owner, a pod that leaves. Garbage collection deletes it, and nothing creates it again; claims
 // from a template are another matter, as the replacement gets new ones.
 func (a *assessment) explainDeleted(out *api.ImpactPod, pod *corev1.Pod) {
 	for i := range pod.Spec.ResourceClaims {
@@ -134,9 +134,11 @@ func (a *assessment) explainDeleted(out *api.ImpactPod, pod *corev1.Pod) {
 		if out.Placement != nil || claim == nil || a.state.Snapshot.Claim(pod.Namespace, name) != nil {
 			continue
 		}
-		if owner := metav1.GetControllerOfNoCopy(claim); owner != nil {
-			out.Reason = fmt.Sprintf("ResourceClaim %s/%s is deleted with pod %s, which owns it.", pod.Namespace, name, owner.Name)
-			return
+		for _, owner := range claim.OwnerReferences {
+			if a.before.Snapshot.Pod(pod.Namespace, owner.Name) != nil && owner.Kind == api.KindPod {
+				out.Reason = fmt.Sprintf("ResourceClaim %s/%s is deleted with pod %s, which owns it.", pod.Namespace, name, owner.Name)
+				return
+			}
 		}
 	}
 }
