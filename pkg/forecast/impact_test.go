@@ -111,6 +111,39 @@ func TestReasonIsOfOtherNodes(t *testing.T) {
 	}
 }
 
+// TestUnfitNow tells pods that lose their place by the change from pods that would not find one
+// without it.
+func TestUnfitNow(t *testing.T) {
+	parts := []any{template(), tc.Nodes("n1"), tc.Pool("n1", tc.Devices(2)...)}
+	parts = append(parts, running("a", "n1", "gpu-0")...)
+	b := running("b", "n1", "gpu-1")
+	pod, ok := b[0].(*corev1.Pod)
+	if !ok {
+		t.Fatal("no pod")
+	}
+	pod.Spec.ResourceClaims[0].ResourceClaimTemplateName = ptr.To("gone")
+	parts = append(parts, b...)
+	unfit := func(out *api.Impact) string {
+		var names []string
+		for _, pod := range out.Pods {
+			if pod.UnfitNow {
+				names = append(names, pod.Name)
+			}
+		}
+		return strings.Join(names, " ")
+	}
+	if got, out := assessed(t, tc.Cluster(parts...), forecast.Drain("n1")); got != "a Evicted NoPlace; b Evicted NoPlace" || unfit(out) != "b" {
+		t.Errorf("%s; unfit now: %q", got, unfit(out))
+	}
+	snap := tc.Cluster(parts...)
+	for _, node := range snap.Nodes {
+		node.Spec.Unschedulable = true
+	}
+	if _, out := assessed(t, snap, forecast.Drain("n1")); slices.ContainsFunc(out.Pods, func(pod api.ImpactPod) bool { return pod.Name == "a" && pod.UnfitNow }) {
+		t.Error("a cordoned node is being drained already")
+	}
+}
+
 // TestPriorityDecides covers room for one of two evicted pods.
 func TestPriorityDecides(t *testing.T) {
 	parts := []any{template(), tc.Nodes("n1", "n2"), tc.Pool("n1", tc.Devices(2)...), tc.Pool("n2", tc.Devices(1)...)}
