@@ -16,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/duration"
 
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
+	"github.com/kubectl-dra/kubectl-dra/pkg/cause"
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
 )
 
@@ -90,7 +91,7 @@ func causesOf(p *Page, plan *api.Plan, causes *PodCauses) func(*api.PlannedPod) 
 		}
 	}
 	writeCauses(p, causes.Causes, causesOptions{lines: linesAbove(p.Opts), only: shown})
-	_, numbers := groupCauses(causes.Causes)
+	_, numbers := cause.Same(causes.Causes)
 	return func(pod *api.PlannedPod) string {
 		if list := of(pod); len(list) > 0 && pod.Outcome != api.PlanGated {
 			return causeNumbers(list, numbers)
