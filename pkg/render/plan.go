@@ -66,7 +66,7 @@ func outcomeCounts(c *api.PlanCounts) string {
 	for _, count := range []struct {
 		n    int
 		word string
-	}{{c.Placed, "placed"}, {c.Waiting, "waiting"}, {c.Never, "never"}, {c.Gated, "gated"}, {c.Undetermined, "undetermined"}} {
+	}{{c.Placed, "placed"}, {c.Waiting, "waiting"}, {c.Never, "never"}, {c.NotByWaiting, "not by waiting"}, {c.Gated, "gated"}, {c.Undetermined, "undetermined"}} {
 		if count.n > 0 {
 			parts = append(parts, fmt.Sprintf("%d %s", count.n, count.word))
 		}
@@ -171,7 +171,7 @@ func outcomeMark(o api.PlanOutcome) Mark {
 	switch o {
 	case api.PlanPlaced:
 		return Good
-	case api.PlanNever:
+	case api.PlanNever, api.PlanNotByWaiting:
 		return Bad
 	case api.PlanUndetermined:
 		return Unsure
