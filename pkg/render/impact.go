@@ -96,7 +96,7 @@ func ImpactTitle(i *api.Impact) (string, Mark) {
 		parts = append(parts, english.Count(c.DevicesLost, "pod")+english.Plural(c.DevicesLost, " without its devices", " without their devices"))
 	}
 	text := verb + ": " + strings.Join(parts, ", ")
-	text += ": " + strings.Join(impactOutcomes(i), "; ")
+	text += ": " + strings.Join(impactOutcomes(i), ", ")
 	if blocking := blockingBudgets(i.Budgets); blocking != nil {
 		text += "; blocked by PodDisruptionBudget " + english.Sample(blocking, 2)
 	}
@@ -129,23 +129,22 @@ func impactOutcomes(i *api.Impact) []string {
 			unfit++
 		}
 	}
-	even := func(n int) string {
-		if n == 0 {
-			return ""
-		}
-		return fmt.Sprintf(" (%d even without this change)", n)
+	c, even := i.Counts, ""
+	if unfit > 0 {
+		even = fmt.Sprintf(" (%d even without this change)", unfit)
 	}
-	c := i.Counts
-	say(c.NoPlace, english.Plural(c.NoPlace, "finds no place", "find no place")+even(unfit))
+	say(c.NoPlace, english.Plural(c.NoPlace, "finds no place", "find no place")+even)
 	if n := c.NotRecreated; n > 0 {
 		var like []string
-		if fit > 0 {
-			like = append(like, fmt.Sprintf("%d would fit elsewhere", fit))
+		for _, o := range []struct {
+			n    int
+			text string
+		}{{fit, "elsewhere"}, {n - fit - bareUnfit, "nowhere"}, {bareUnfit, "nowhere even without this change"}} {
+			if o.n > 0 {
+				like = append(like, fmt.Sprintf("%d would fit %s", o.n, o.text))
+			}
 		}
-		if n > fit {
-			like = append(like, fmt.Sprintf("%d would fit nowhere", n-fit)+even(bareUnfit))
-		}
-		say(n, "not created again: "+strings.Join(like, ", "))
+		say(n, "not created again ("+strings.Join(like, ", ")+")")
 	}
 	say(c.Undetermined, "not known")
 	say(c.Placed, english.Plural(c.Placed, "fits elsewhere", "fit elsewhere"))

@@ -72,8 +72,8 @@ func TestImpactFitsTerminal(t *testing.T) {
 	}
 	small := draw(render.Options{Width: 80, Height: 24})
 	for _, want := range []string{
-		`Drain node n1: 24 pods evicted: 8 find no place (1 even without this change); 8
-  not created again: 8 would fit elsewhere; 8 fit elsewhere; blocked by
+		`Drain node n1: 24 pods evicted: 8 find no place (1 even without this change), 8
+  not created again (8 would fit elsewhere), 8 fit elsewhere; blocked by
   PodDisruptionBudget ml/train
 `, `
 Evicted (-o wide shows each pod)
