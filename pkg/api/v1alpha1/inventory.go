@@ -683,9 +683,11 @@ const (
 	NodeDevicesTainted NodeProblemCode = "DevicesTainted"
 	// NodeDevicesUnhealthy means that devices are unhealthy.
 	NodeDevicesUnhealthy NodeProblemCode = "DevicesUnhealthy"
-	// NodeIsCordoned means that the node has devices and takes no new pods, NodeIsNotReady that its
-	// kubelet does not report it ready. Count counts the devices that no claim uses.
+	// NodeIsCordoned means that the node has devices and takes no new pods. Count counts the
+	// devices that no claim uses.
 	NodeIsCordoned NodeProblemCode = "Cordoned"
+	// NodeIsNotReady means that the node has devices and its kubelet does not report it ready.
+	// Count counts the devices that no claim uses.
 	NodeIsNotReady NodeProblemCode = "NotReady"
 	// NodeSlicesMissing means that a driver publishes nothing for the node although its pod
 	// runs there, or although it does so for most nodes with the same labels.
