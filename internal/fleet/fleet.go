@@ -61,7 +61,27 @@ func Fleet(nodes, devicesPerNode, claims int) *snapshot.Snapshot {
 			s.Pods = append(s.Pods, pod(i, nodes, devicesPerNode))
 		}
 	}
+	s.Templates = templates(s.Pods, s.Claims)
 	return s
+}
+
+// templates returns the templates that the pods name, each with what the claim of a pod
+// asks for. Pod i has claim i.
+func templates(pods []*corev1.Pod, claims []*resourceapi.ResourceClaim) []*resourceapi.ResourceClaimTemplate {
+	var out []*resourceapi.ResourceClaimTemplate
+	made := make(map[[2]string]bool)
+	for i, p := range pods {
+		name := *p.Spec.ResourceClaims[0].ResourceClaimTemplateName
+		if key := [2]string{p.Namespace, name}; !made[key] {
+			made[key] = true
+			out = append(out, &resourceapi.ResourceClaimTemplate{
+				ObjectMeta: meta(p.Namespace, name, 12, len(out)),
+				Spec:       resourceapi.ResourceClaimTemplateSpec{Spec: *claims[i].Spec.DeepCopy()},
+			})
+		}
+	}
+	sortByName(out)
+	return out
 }
 
 func moment(secondsBefore int) time.Time {

@@ -86,6 +86,7 @@ func Mixed(nodes int) *snapshot.Snapshot {
 		s.Claims = append(s.Claims, u.claim(i))
 		s.Pods = append(s.Pods, u.pod(i))
 	}
+	s.Templates = templates(s.Pods, s.Claims)
 	sortByName(s.Claims)
 	sortByName(s.Pods)
 	return s
@@ -294,9 +295,10 @@ func (u use) claim(i int) *resourceapi.ResourceClaim {
 	return c
 }
 
-// pod returns the pod that uses the claim.
+// pod returns the pod that uses the claim. Its template has the name of the class.
 func (u use) pod(i int) *corev1.Pod {
 	p := pod(i, i+1, 1)
 	p.Spec.NodeName = nodeName(u.node)
+	p.Spec.ResourceClaims[0].ResourceClaimTemplateName = &u.class
 	return p
 }

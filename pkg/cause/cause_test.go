@@ -165,6 +165,28 @@ func TestIdentity(t *testing.T) {
 	}
 }
 
+// TestNumbers gives causes that read the same one number, and each the id of its object.
+func TestNumbers(t *testing.T) {
+	objects := slices.Concat([]any{tc.Nodes("n1", "n2"), tc.Pool("n1", tc.Devices(2)...), cordoned("n2"), tc.Pool("n2", tc.Devices(1)...)})
+	for _, name := range []string{"a", "b", "c"} {
+		objects = append(objects, waits(name, tc.GPUs("gpu", 3))...)
+	}
+	found, err := Find(t.Context(), cluster.New(tc.Cluster(objects...)), Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	ids := map[string]bool{}
+	for i := range found.Status.Causes {
+		c := &found.Status.Causes[i]
+		got = append(got, fmt.Sprintf("%d %s", c.Number, c.Code))
+		ids[c.ID] = true
+	}
+	if want := []string{"1 CountUnsatisfiable", "1 CountUnsatisfiable", "1 CountUnsatisfiable", "2 NodeCordoned"}; !slices.Equal(got, want) || len(ids) != len(want) {
+		t.Errorf("got %q with %d ids, want %q", got, len(ids), want)
+	}
+}
+
 // TestAlsoFor expects each pod in the commands of its cause, or among those with claims of their own.
 func TestAlsoFor(t *testing.T) {
 	objects := []any{tc.Nodes("n1", "n2"), tc.Pool("n1", tc.Devices(2)...), tc.Pool("n2", tc.Devices(2)...)}

@@ -106,11 +106,7 @@ func (f *finder) fromCordons() {
 		f.blame(c, api.Ref(api.KindNode, "", node.Name))
 		c.Devices += node.Devices.Free
 		c.edits = append(c.edits, whatif.Uncordon(stored)...)
-		for i := range stored.Spec.Taints {
-			if t := &stored.Spec.Taints[i]; t.Key == corev1.TaintNodeUnschedulable {
-				c.began(t.TimeAdded)
-			}
-		}
+		c.began(&metav1.Time{Time: cluster.Cordoned(stored).Since})
 	}
 	if c == nil {
 		return

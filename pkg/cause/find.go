@@ -67,6 +67,10 @@ func Find(ctx context.Context, c *cluster.Cluster, opts Options) (*Found, error)
 			found.of[s.ref] = append(found.of[s.ref], i)
 		}
 	}
+	_, numbers := Same(found.Status.Causes)
+	for i, number := range numbers {
+		found.Status.Causes[i].Number = number
+	}
 	for _, s := range f.stuck {
 		if f.in(s.ref.Namespace) {
 			found.stuck = append(found.stuck, explain.Options{Object: s.ref})

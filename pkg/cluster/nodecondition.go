@@ -59,6 +59,21 @@ func NotReady(node *corev1.Node) *NodeCondition {
 	return n
 }
 
+// Cordoned returns the condition of a cordoned node, nil for others. Since is zero unless the taint
+// that Kubernetes gives such a node has its time.
+func Cordoned(node *corev1.Node) *NodeCondition {
+	if !node.Spec.Unschedulable {
+		return nil
+	}
+	n := &NodeCondition{Reason: "cordoned", Ended: true}
+	for i := range node.Spec.Taints {
+		if t := &node.Spec.Taints[i]; t.Key == corev1.TaintNodeUnschedulable && t.Effect == corev1.TaintEffectNoSchedule && t.TimeAdded != nil {
+			n.Since = t.TimeAdded.Time
+		}
+	}
+	return n
+}
+
 // conditionOf returns the condition for which Kubernetes has tainted a node, nil for
 // another taint, or if the node does not have the condition any more.
 // (taintKeyToNodeConditionMap in pkg/controller/nodelifecycle/node_lifecycle_controller.go)

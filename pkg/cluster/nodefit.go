@@ -57,13 +57,7 @@ func (n *Nodes) taintMisfits(pod *corev1.Pod, node *corev1.Node) []Misfit {
 		return schedulinghelper.TolerationsTolerateTaint(klog.Logger{}, pod.Spec.Tolerations, &taint, n.gates.tolerationOperators)
 	}
 	unschedulable := corev1.Taint{Key: corev1.TaintNodeUnschedulable, Effect: corev1.TaintEffectNoSchedule}
-	if node.Spec.Unschedulable && !tolerated(unschedulable) {
-		cordoned := &NodeCondition{Reason: "cordoned", Ended: true}
-		for i := range node.Spec.Taints {
-			if taint := &node.Spec.Taints[i]; taint.MatchTaint(&unschedulable) && taint.TimeAdded != nil {
-				cordoned.Since = taint.TimeAdded.Time
-			}
-		}
+	if cordoned := Cordoned(node); cordoned != nil && !tolerated(unschedulable) {
 		misfits = append(misfits, Misfit{
 			Filter: FilterUnschedulable, Reason: cordoned.Reason, Condition: cordoned,
 			Path: "spec.unschedulable", Found: "true", Wanted: "false",

@@ -57,8 +57,9 @@ The answer begins with the causes of the pods that are not placed, as 'kubectl
 dra status' has them.
 
 Each pod is Placed, Waiting, Never (it does not fit on the hardware that is
-there, or the allocator fails for it), Gated or Undetermined. One that waits is
-shown with the pods that get, or have, what it needs.
+there, or the allocator fails for it), NotByWaiting (claims that are released do
+not help), Gated or Undetermined. One that waits is shown with the pods that
+get, or have, what it needs.
 
 With --without, --drain, --add, --preempt, --feature-gates or
 --kubernetes-version, the queue is decided under these conditions, and the
@@ -216,7 +217,7 @@ func (o *planOptions) run(ctx context.Context) error {
 		return &cli.GapError{Doing: "plan", Gaps: gaps, Live: o.reader.Live(), Partial: true}
 	}
 	switch {
-	case out.Counts.Waiting+out.Counts.Never > 0:
+	case out.Counts.Waiting+out.Counts.Never+out.Counts.NotByWaiting > 0:
 		return &cli.OutcomeError{Code: cli.ExitDoesNotFit}
 	case out.Counts.Undetermined > 0:
 		return &cli.OutcomeError{Code: cli.ExitUndetermined}
@@ -230,7 +231,7 @@ func (o *planOptions) run(ctx context.Context) error {
 func (o *planOptions) decide(ctx context.Context, state *cluster.Cluster) (*api.Plan, *render.PodCauses, error) {
 	if !o.conditions.Any() {
 		out, err := o.make(ctx, state, false)
-		if err != nil || !o.printer.IsShort() || out.Counts.Waiting+out.Counts.Never+out.Counts.Undetermined == 0 {
+		if err != nil || !o.printer.IsShort() || out.Counts.Waiting+out.Counts.Never+out.Counts.NotByWaiting+out.Counts.Undetermined == 0 {
 			return out, nil, err
 		}
 		found, err := cause.Find(ctx, state, cause.Options{Namespace: o.reader.Only})

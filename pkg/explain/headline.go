@@ -104,10 +104,12 @@ func (h *headlines) of(ctx context.Context, list []*advice.Prospect) reason {
 	said := reason{detail: detailOf(h.out.Claims, answer.Code), brief: who + " " + brief}
 	switch {
 	case enough:
-	case answer.Code == api.ConstraintUnsatisfiable && asked == asks(h.Question):
-		said.needs = needs(h.Question)
-	default:
+	case asked != asks(h.Question):
 		said.needs = asked
+	case answer.Code == api.ConstraintUnsatisfiable:
+		said.needs = asksWith(h.Question, func(cluster.Constraint) string { return "" })
+	default:
+		said.needs = asksBriefly(h.Question, p.Node())
 	}
 	if decides && !enough && said.detail == (detail{}) && answer.Code == api.RequestSelectorFalse {
 		said.detail = detailAbout(h.out.Claims, decisive.Evidence.Found)
@@ -217,7 +219,7 @@ func (h *headlines) onlyNode(ctx context.Context, node *corev1.Node) reason {
 	}
 	has := fmt.Sprintf("Node %s, %s, has %s", node.Name, which, h.reasons.WhyNot(ctx, node).Has())
 	return reason{
-		what: fmt.Sprintf("%s. %s", asks(h.Question), has), brief: has, needs: asks(h.Question),
+		what: fmt.Sprintf("%s. %s", asks(h.Question), has), brief: has, needs: asksBriefly(h.Question, node),
 		node: h.notSuitable(node, false),
 	}
 }
@@ -226,6 +228,10 @@ func (h *headlines) onlyNode(ctx context.Context, node *corev1.Node) reason {
 // one, or is what to say of it alone.
 func (h *headlines) nodesWithAnswer(node *corev1.Node, alone string) string {
 	group := &h.out.Nodes[0]
+	if i := slices.IndexFunc(group.Parts, func(part api.NodeGroup) bool { return slices.Contains(part.Names, node.Name) }); i >= 0 {
+		// The other nodes of the group have other numbers of devices.
+		group = &group.Parts[i]
+	}
 	switch {
 	case group.Count == 1, len(group.Parts) > 0, len(h.Reach.Misfits[node.Name]) > 0, !slices.Contains(group.Names, node.Name):
 		return alone
@@ -260,17 +266,17 @@ func onNoNode(asked *funnel.Question, u eligibility.UnsuitableNode) string {
 }
 
 // asks says what the claims ask for.
-func asks(q *funnel.Question) string { return asksWith(q, cluster.Constraints) }
+func asks(q *funnel.Question) string { return asksWith(q, cluster.Constraint.String) }
 
-// needs is like asks, without the constraints.
-func needs(q *funnel.Question) string {
-	return asksWith(q, func(*resourceapi.ResourceClaim) []cluster.Constraint { return nil })
+// asksBriefly is like asks, with attributes as briefly as answers about the node have them.
+func asksBriefly(q *funnel.Question, node *corev1.Node) string {
+	return asksWith(q, func(c cluster.Constraint) string { return nodeanswer.Briefly(q, node, c) })
 }
 
-func asksWith(q *funnel.Question, constraintsOf func(*resourceapi.ResourceClaim) []cluster.Constraint) string {
+// asksWith is like asks, with constraints in other words or, for empty ones, without them.
+func asksWith(q *funnel.Question, say func(cluster.Constraint) string) string {
 	var parts []string
 	for i := range q.Claims {
-		constraints := constraintsOf(q.Claims[i].Claim)
 		for _, alternatives := range q.Claims[i].Funnels {
 			if len(alternatives) == 0 {
 				continue
@@ -280,8 +286,8 @@ func asksWith(q *funnel.Question, constraintsOf func(*resourceapi.ResourceClaim)
 		if len(parts) == 0 {
 			continue
 		}
-		for _, c := range constraints {
-			parts[len(parts)-1] += " with " + c.String()
+		for _, c := range cluster.Constraints(q.Claims[i].Claim) {
+			parts[len(parts)-1] += english.PrecededBy(" with ", say(c))
 		}
 	}
 	const most = 3

@@ -205,6 +205,31 @@ func TestHeadline(t *testing.T) {
 	}
 }
 
+// TestHeadlineOfParts names the nodes that have as many devices as the nearest one, of nodes that
+// differ in nothing but that number, and the attribute of a constraint as briefly as other headlines.
+func TestHeadlineOfParts(t *testing.T) {
+	devices := func(n int) []tc.DeviceWrapper {
+		list := tc.Devices(n)
+		for i := range list {
+			list[i] = list[i].With(fmt.Sprintf("root=r%d", i))
+		}
+		return list
+	}
+	e, err := Explain(t.Context(), tc.Cluster(
+		tc.Nodes("n1", "n2", "n3", "n4"), tc.Pool("n1", devices(2)...), tc.Pool("n2", devices(3)...), tc.Pool("n3", devices(1)...), tc.Pool("n4", devices(3)...),
+		tc.Claim(waiting, tc.GPUs("gpu", 5)).Matching("gpu.example.com/root"),
+	), Options{Object: api.Ref(api.KindClaim, tc.Namespace, waiting)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := "Node n2 and 1 more node have 3 available; request gpu needs 5 devices with the same root."; e.Headline != want {
+		t.Errorf("headline %q, want %q", e.Headline, want)
+	}
+	if want := "Request gpu needs 5 devices with the same gpu.example.com/root. Node n2 and 1 more node have 3 available."; !strings.HasPrefix(e.Summary, want) {
+		t.Errorf("summary %q, want %q", e.Summary, want)
+	}
+}
+
 // TestNominated asserts that a pod for which others are being preempted is told
 // so, and gets no advice.
 func TestNominated(t *testing.T) {

@@ -220,7 +220,7 @@ func (a *assessment) compareWaiting(nodeBefore map[types.NamespacedName]string) 
 		}
 	}
 	if len(moved) > 0 {
-		a.out.Notes = append(a.out.Notes, fmt.Sprintf("waiting pods that get another node: %s", english.Sample(moved, 5)))
+		a.out.Notes = append(a.out.Notes, fmt.Sprintf("waiting pods that get another node: %s", english.Sample(moved, 2)))
 	}
 }
 

@@ -111,6 +111,39 @@ func TestReasonIsOfOtherNodes(t *testing.T) {
 	}
 }
 
+// TestUnfitNow tells pods that lose their place by the change from pods that would not find one
+// without it.
+func TestUnfitNow(t *testing.T) {
+	parts := []any{template(), tc.Nodes("n1"), tc.Pool("n1", tc.Devices(2)...)}
+	parts = append(parts, running("a", "n1", "gpu-0")...)
+	b := running("b", "n1", "gpu-1")
+	pod, ok := b[0].(*corev1.Pod)
+	if !ok {
+		t.Fatal("no pod")
+	}
+	pod.Spec.ResourceClaims[0].ResourceClaimTemplateName = ptr.To("gone")
+	parts = append(parts, b...)
+	unfit := func(out *api.Impact) string {
+		var names []string
+		for _, pod := range out.Pods {
+			if pod.UnfitNow {
+				names = append(names, pod.Name)
+			}
+		}
+		return strings.Join(names, " ")
+	}
+	if got, out := assessed(t, tc.Cluster(parts...), forecast.Drain("n1")); got != "a Evicted NoPlace; b Evicted NoPlace" || unfit(out) != "b" {
+		t.Errorf("%s; unfit now: %q", got, unfit(out))
+	}
+	snap := tc.Cluster(parts...)
+	for _, node := range snap.Nodes {
+		node.Spec.Unschedulable = true
+	}
+	if _, out := assessed(t, snap, forecast.Drain("n1")); slices.ContainsFunc(out.Pods, func(pod api.ImpactPod) bool { return pod.Name == "a" && pod.UnfitNow }) {
+		t.Error("a cordoned node is being drained already")
+	}
+}
+
 // TestPriorityDecides covers room for one of two evicted pods.
 func TestPriorityDecides(t *testing.T) {
 	parts := []any{template(), tc.Nodes("n1", "n2"), tc.Pool("n1", tc.Devices(2)...), tc.Pool("n2", tc.Devices(1)...)}
@@ -160,6 +193,42 @@ func TestClaimOfLeavingPod(t *testing.T) {
 		if want := "ResourceClaim " + tc.Namespace + "/" + name + " is deleted with pod a, which owns it."; out.Pods[i].Reason != want {
 			t.Errorf("got  %s\nwant %s", out.Pods[i].Reason, want)
 		}
+	}
+}
+
+// TestClaimOfSeveralOwners follows garbage collection: a claim is deleted with the last of its owners,
+// the controller or not.
+func TestClaimOfSeveralOwners(t *testing.T) {
+	owner := func(kind, name string) metav1.OwnerReference {
+		return metav1.OwnerReference{APIVersion: "v1", Kind: kind, Name: name, UID: tc.UID(name)}
+	}
+	for _, test := range []struct {
+		name   string
+		others []metav1.OwnerReference
+		want   string
+	}{
+		{"a pod that stays owns it too", []metav1.OwnerReference{owner("Pod", "stays")}, "a Evicted Placed n2 gpu-0; b Evicted Placed n2 gpu-1"},
+		{"an object of another kind owns it too", []metav1.OwnerReference{owner("ConfigMap", "settings")}, "a Evicted Placed n2 gpu-0; b Evicted Placed n2 gpu-1"},
+		{"the other owner leaves, too", []metav1.OwnerReference{owner("Pod", "b")}, "a Evicted Placed n2 gpu-0; b Evicted NoPlace"},
+		{"the other owner is gone already", []metav1.OwnerReference{owner("Pod", "earlier")}, "a Evicted Placed n2 gpu-0; b Evicted NoPlace"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			claim := tc.Claim("lent", tc.GPUs("gpu", 1)).OwnedBy("Pod", "a").Change(func(claim *resourceapi.ResourceClaim) {
+				claim.OwnerReferences = append(claim.OwnerReferences, test.others...)
+			})
+			parts := append(running("a", "n1", "gpu-0"), template(), tc.Nodes("n1", "n2"), tc.Pool("n1", tc.Devices(1)...), tc.Pool("n2", tc.Devices(2)...),
+				claim, owned(tc.Pod("b", tc.Using("lent"), tc.RunningOn("n1")), "ReplicaSet"), tc.Pod("stays", tc.RunningOn("n2")))
+			if got, _ := assessed(t, tc.Cluster(parts...), forecast.Drain("n1")); got != test.want {
+				t.Errorf("got  %s\nwant %s", got, test.want)
+			}
+		})
+	}
+	alone := tc.Claim("lent", tc.GPUs("gpu", 1)).OwnedBy("Pod", "a").Change(func(claim *resourceapi.ResourceClaim) { claim.OwnerReferences[0].Controller = nil })
+	parts := append(running("a", "n1", "gpu-0"), template(), tc.Nodes("n1", "n2"), tc.Pool("n1", tc.Devices(1)...), tc.Pool("n2", tc.Devices(2)...),
+		alone, owned(tc.Pod("b", tc.Using("lent"), tc.RunningOn("n1")), "ReplicaSet"))
+	_, out := assessed(t, tc.Cluster(parts...), forecast.Drain("n1"))
+	if want := "ResourceClaim " + tc.Namespace + "/lent is deleted with pod a, which owns it."; out.Pods[1].Reason != want {
+		t.Errorf("an owner that is not the controller: got %s", out.Pods[1].Reason)
 	}
 }
 

@@ -186,6 +186,8 @@ func outcomeOf(o *api.Outlook) api.PlanOutcome {
 		return api.PlanWaiting
 	case o.HardwareAlone.Verdict == api.DoesNotFit:
 		return api.PlanNever
+	case o.ClaimsReleased.Verdict == api.DoesNotFit:
+		return api.PlanNotByWaiting
 	default:
 		return api.PlanUndetermined
 	}
@@ -296,6 +298,8 @@ func counts(pods []api.PlannedPod) api.PlanCounts {
 			c.Waiting++
 		case api.PlanNever:
 			c.Never++
+		case api.PlanNotByWaiting:
+			c.NotByWaiting++
 		case api.PlanGated:
 			c.Gated++
 		case api.PlanUndetermined:

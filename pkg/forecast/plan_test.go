@@ -12,6 +12,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	resourceapi "k8s.io/api/resource/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
@@ -101,7 +102,10 @@ func TestOutcomes(t *testing.T) {
 			slices.Concat(waits("a", 1, 1, 0), waits("b", 1, 9, 0), waits("c", 1, 5, 10)),
 			"c Placed n1; b Placed n1; a Waiting <c <b",
 		},
-		"never":                {waits("a", 3, 1, 0), "a Never"},
+		"never": {waits("a", 3, 1, 0), "a Never"},
+		"waiting does not help, and a pool is incomplete": {
+			slices.Concat(waits("a", 3, 1, 0), []any{tc.Nodes("n2"), tc.Pool("n2", tc.Devices(2)...).Change(func(s *resourceapi.ResourceSlice) { s.Spec.Pool.ResourceSliceCount = 2 })}), "a NotByWaiting",
+		},
 		"a class that is gone": {[]any{tc.Claim("a", tc.Request("gpu", "nonesuch", 1)), tc.Pod("a", tc.Using("a"))}, "a Never"},
 		"behind those that run": {
 			slices.Concat(waits("a", 2, 1, 0), runs("r", "n1", 0, "gpu-0"), runs("s", "n1", 0, "gpu-1")),

@@ -87,7 +87,11 @@ func (a *assessment) settle(ctx context.Context, leaving []fate) error {
 		} else if err := a.placePlain(ctx, others, pod, &out); err != nil {
 			return err
 		}
-		a.explainDeleted(&out, pod)
+		if !a.explainDeleted(&out, pod) {
+			if out.UnfitNow, err = a.unfitNow(ctx, leaving[i].pod, &out); err != nil {
+				return err
+			}
+		}
 		a.out.Pods = append(a.out.Pods, out)
 		if !bare(leaving[i]) {
 			a.state = others.state
@@ -125,20 +129,52 @@ func judge(out *api.ImpactPod, d *explain.Decision) {
 }
 
 // explainDeleted says of a pod without a place that a claim which it names is deleted together with
-// its owner, a pod that leaves. Garbage collection deletes it, and nothing creates it again; claims
-// from a template are another matter, as the replacement gets new ones.
-func (a *assessment) explainDeleted(out *api.ImpactPod, pod *corev1.Pod) {
+// its last owner, a pod that leaves, and reports whether there is one. Garbage collection deletes it,
+// and nothing creates it again; claims from a template are another matter, as the replacement gets
+// new ones.
+func (a *assessment) explainDeleted(out *api.ImpactPod, pod *corev1.Pod) bool {
 	for i := range pod.Spec.ResourceClaims {
 		name := ptr.Deref(pod.Spec.ResourceClaims[i].ResourceClaimName, "")
 		claim := a.before.Snapshot.Claim(pod.Namespace, name)
 		if out.Placement != nil || claim == nil || a.state.Snapshot.Claim(pod.Namespace, name) != nil {
 			continue
 		}
-		if owner := metav1.GetControllerOfNoCopy(claim); owner != nil {
-			out.Reason = fmt.Sprintf("ResourceClaim %s/%s is deleted with pod %s, which owns it.", pod.Namespace, name, owner.Name)
-			return
+		for _, owner := range claim.OwnerReferences {
+			if a.before.Snapshot.Pod(pod.Namespace, owner.Name) != nil && owner.Kind == api.KindPod {
+				out.Reason = fmt.Sprintf("ResourceClaim %s/%s is deleted with pod %s, which owns it.", pod.Namespace, name, owner.Name)
+				return true
+			}
 		}
 	}
+	return false
+}
+
+// unfitNow reports whether a pod without a place would find none without the change either, if it
+// alone were deleted and created again: what it loses is no effect of the change.
+func (a *assessment) unfitNow(ctx context.Context, pod *corev1.Pod, out *api.ImpactPod) (bool, error) {
+	if out.Placement != nil || out.Outcome != api.OutcomeNoPlace && out.Outcome != api.OutcomeNotRecreated {
+		return false, nil
+	}
+	state, replacement := a.before.Amended(whatif.Delete(a.before.Snapshot, []*corev1.Pod{pod})), replacementOf(pod)
+	if allocator.NewAttempt(state, replacement).Problem() != nil {
+		return true, nil
+	}
+	node := state.Snapshot.Node(pod.Spec.NodeName)
+	if node == nil || node.Spec.Unschedulable {
+		// It is on its way out already: that is a part of the change.
+		return false, nil
+	}
+	for _, nodes := range [][]*corev1.Node{{node}, nil} {
+		r, err := allocator.Place(ctx, state, replacement, nodes)
+		var undecided *allocator.UndecidedError
+		switch {
+		case r != nil || errors.As(err, &undecided):
+			return false, nil
+		case err != nil:
+			return false, fmt.Errorf("place pod %s/%s: %w", pod.Namespace, pod.Name, err)
+		}
+	}
+	return true, nil
 }
 
 // plainPods are pods that are placed after the queue.

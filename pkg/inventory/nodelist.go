@@ -13,6 +13,8 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	resourceapi "k8s.io/api/resource/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/duration"
 	"k8s.io/utils/ptr"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/selector"
@@ -235,6 +237,7 @@ func (l *nodeList) addProblems() {
 		}
 	}
 	for _, node := range l.byName {
+		l.addClosed(node)
 		c := &node.Devices
 		if n := c.Tainted + c.TaintedInUse; n > 0 {
 			node.Problems = append(node.Problems, api.NodeProblem{Code: api.NodeDevicesTainted, Count: n, Message: devices(n) + " tainted"})
@@ -243,4 +246,28 @@ func (l *nodeList) addProblems() {
 			node.Problems = append(node.Problems, api.NodeProblem{Code: api.NodeDevicesUnhealthy, Count: c.Unhealthy, Message: devices(c.Unhealthy) + " unhealthy"})
 		}
 	}
+}
+
+// addClosed adds the problems of a node with devices that takes no pods: it is cordoned, or not ready.
+func (l *nodeList) addClosed(node *api.ListedNode) {
+	stored := l.cluster.Snapshot.Node(node.Name)
+	if stored == nil || node.Devices.Total == 0 {
+		return
+	}
+	add := func(code api.NodeProblemCode, condition *cluster.NodeCondition) {
+		if condition == nil {
+			return
+		}
+		p := api.NodeProblem{Code: code, Count: node.Devices.Free, Message: condition.Reason}
+		if !condition.Since.IsZero() {
+			p.Since = &metav1.Time{Time: condition.Since}
+			p.Message += " for " + duration.HumanDuration(l.cluster.Snapshot.Now().Sub(condition.Since))
+		}
+		if n := node.Devices.Free; n > 0 {
+			p.Message += ", " + devices(n) + " idle"
+		}
+		node.Problems = append(node.Problems, p)
+	}
+	add(api.NodeIsCordoned, cluster.Cordoned(stored))
+	add(api.NodeIsNotReady, cluster.NotReady(stored))
 }

@@ -44,6 +44,39 @@ func TestMissingSlices(t *testing.T) {
 	}
 }
 
+// TestProblemsOfClosedNodes expects nodes with devices that take no pods among those with problems, with the time
+// since then and the devices that are idle.
+func TestProblemsOfClosedNodes(t *testing.T) {
+	since := metav1.NewTime(tc.Taken().Add(-3 * time.Hour))
+	v := inventoryWith(t, tc.Nodes("n1", "n2", "n3", "n4", "n5"), tc.Pool("n1", tc.Devices(3)...), tc.Pool("n2", tc.Devices(1)...), tc.Pool("n3", tc.Devices(2)...), tc.Pool("n5", tc.Devices(1)...),
+		tc.Serving("a", "n1", "gpu-0"), tc.Serving("b", "n2", "gpu-0"),
+		tc.ChangeNode("n1", func(n *corev1.Node) {
+			n.Spec.Unschedulable = true
+			n.Spec.Taints = []corev1.Taint{{Key: corev1.TaintNodeUnschedulable, Effect: corev1.TaintEffectNoSchedule, TimeAdded: &since}}
+		}),
+		tc.ChangeNode("n2", func(n *corev1.Node) { n.Spec.Unschedulable = true }),
+		tc.ChangeNode("n3", func(n *corev1.Node) {
+			n.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionFalse, LastTransitionTime: since}}
+		}),
+		tc.ChangeNode("n4", func(n *corev1.Node) { n.Spec.Unschedulable = true }))
+	nodes, err := v.NodeList(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for i := range nodes {
+		for _, p := range nodes[i].Problems {
+			got = append(got, fmt.Sprintf("%s %s %d %t: %s", nodes[i].Name, p.Code, p.Count, p.Since != nil, p.Message))
+		}
+	}
+	want := []string{
+		"n1 Cordoned 2 true: cordoned for 3h, 2 devices idle", "n2 Cordoned 0 false: cordoned", "n3 NotReady 2 true: not ready for 3h, 2 devices idle",
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+}
+
 // TestIdleUsage expects the devices of a claim to be idle since its pod has ended.
 func TestIdleUsage(t *testing.T) {
 	ended := func(p *corev1.Pod) {

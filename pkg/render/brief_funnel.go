@@ -78,7 +78,7 @@ func writeBriefFunnel(p *Page, r *api.RequestExplanation, most, spare int) (seco
 	bars = append(bars, funnelRow{count: r.Eligible, label: "available", text: whereAvailable(r), mark: availableMark(r)})
 	label := Widest(labelWidth, english.Texts(bars, funnelRow.labelOf)...)
 	left := p.Table - briefLabel - label - 3*ColumnGap
-	longest := func(b *funnelRow) int { return Widest(p.Table, strings.Fields(b.text)...) + len(" …") }
+	longest := func(b *funnelRow) int { return Widest(p.Table, strings.Fields(b.textAtPlace())...) + len(" …") }
 	long := min(max(p.Table/8, shortBar), longBar)
 	for i := range bars {
 		// The bars leave room for the longest word.
@@ -89,7 +89,7 @@ func writeBriefFunnel(p *Page, r *api.RequestExplanation, most, spare int) (seco
 		drawn := drawnBar(b.count, first.count, long)
 		// A word that is still too long starts further left, if the bar lets it.
 		width, lines := max(min(long, left-longest(b)), Widest(long, drawn), 1), 1
-		if second < spare && Widest(p.Table, b.text) > left-width {
+		if second < spare && Widest(p.Table, b.textAtPlace()) > left-width {
 			lines = 2
 			second++
 		}
@@ -97,7 +97,7 @@ func writeBriefFunnel(p *Page, r *api.RequestExplanation, most, spare int) (seco
 			Cell{Text: strconv.Itoa(b.count), Width: briefLabel, Right: true, Mark: b.mark},
 			Cell{Text: b.label, Width: label},
 			Cell{Text: drawn, Width: width, Mark: b.mark},
-			Cell{Text: b.text, Lines: lines})
+			Cell{Text: b.within(left-width, lines), Lines: lines})
 	}
 	return second
 }
@@ -140,13 +140,13 @@ func rejectionBars(rows []funnelRow, most int) []funnelRow {
 		}
 		row.text = withoutDomains(row.text, row.rejection.Evidence)
 		if h := row.rejection.Holders; h != nil {
-			row.text = holdersText(h)
+			row.list = holdersTexts(h)
+			row.text = strings.Join(row.list, ", ")
 		}
-		row.text = row.textAtPlace()
 		bars = append(bars, row)
 	}
 	if others.count > 0 {
-		others.text = strings.Join(names, ", ")
+		others.list, others.text = names, strings.Join(names, ", ")
 		bars = append(bars, others)
 	}
 	return bars
@@ -162,16 +162,51 @@ func withoutDomains(text string, evidence []api.Evidence) string {
 	return text
 }
 
-// holdersText says by whom devices are used: "research 10, serving 8".
-func holdersText(h *api.Holders) string {
+// within returns the text in at most so many lines. Where it is longer, names are left out in its
+// middle: the place at the end, which counts nodes, stays, and the items of a list that are left out
+// are counted.
+func (r funnelRow) within(room, lines int) string {
+	fits := func(text string) bool { return len(wrap(Escape(text), room, room)) <= lines }
+	if fits(r.textAtPlace()) {
+		return r.textAtPlace()
+	}
+	words, items := strings.Fields(r.text), r.items()
+	for n := min(len(items)-1, lines*room); n > 0; n-- {
+		r.text = fmt.Sprintf("%s and %d more", strings.Join(items[:n], ", "), len(items)-n)
+		if fits(r.textAtPlace()) {
+			return r.textAtPlace()
+		}
+	}
+	for n := min(len(words)-1, lines*room); n > 0 && !fits(r.textAtPlace()); n-- {
+		r.text = strings.TrimRight(strings.Join(words[:n], " "), ",;") + " …"
+	}
+	return r.textAtPlace()
+}
+
+// items returns the items of a text that lists, each with a number of devices; nil for other texts.
+func (r funnelRow) items() []string {
+	if r.list != nil {
+		return r.list
+	}
+	for _, sep := range []string{", ", "; "} {
+		items := strings.Split(r.text, sep)
+		if len(items) > 1 && !slices.ContainsFunc(items, func(item string) bool { return !strings.HasSuffix(item, ")") }) {
+			return items
+		}
+	}
+	return nil
+}
+
+// holdersTexts says by whom devices are used: "research 10", "serving 8".
+func holdersTexts(h *api.Holders) []string {
 	if h.Claim.Kind != "" {
-		return "to claim " + h.Claim.QualifiedName()
+		return []string{"to claim " + h.Claim.QualifiedName()}
 	}
 	var texts []string
 	for _, n := range h.Namespaces {
 		texts = append(texts, fmt.Sprintf("%s %d", n.Namespace, n.Devices))
 	}
-	return strings.Join(texts, ", ")
+	return texts
 }
 
 // whereAvailable says on which nodes devices are available.

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
+	"github.com/kubectl-dra/kubectl-dra/pkg/cause"
 )
 
 // CauseLine has causes that read the same, in a few words for a line of a screen.
@@ -28,11 +29,11 @@ type CauseLine struct {
 
 // CauseLines puts the causes of a status into lines, in their order.
 func CauseLines(causes []api.Cause) []CauseLine {
-	groups, _ := groupCauses(causes)
+	groups, _ := cause.Same(causes)
 	lines := make([]CauseLine, 0, len(groups))
 	for i, group := range groups {
 		c := group[0]
-		line := CauseLine{Causes: group, Number: i + 1, Affected: strings.Join(group.blast(), "; "), Who: Actor(c.Actor), Step: stepOf(c)}
+		line := CauseLine{Causes: group, Number: i + 1, Affected: strings.Join(causeGroup(group).blast(), "; "), Who: Actor(c.Actor), Step: stepOf(c)}
 		if c.Mended != nil {
 			line.Then = c.Mended.Message
 		}

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
+	"github.com/kubectl-dra/kubectl-dra/pkg/cause"
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
 	"github.com/kubectl-dra/kubectl-dra/pkg/shell"
 )
@@ -17,32 +18,6 @@ import (
 // causeGroup is a set of causes that read the same, such as two templates that ask for equally
 // many devices. It has one number and one next step.
 type causeGroup []*api.Cause
-
-// groupCauses puts causes together that read the same. The second result has the number of each
-// cause's group, counted from 1.
-func groupCauses(causes []api.Cause) (groups []causeGroup, numbers []int) {
-	type text struct{ severity, message, step, mended string }
-	known := map[text]int{}
-	for i := range causes {
-		c := &causes[i]
-		t := text{severity: string(c.Severity), message: c.Message}
-		if c.NextStep != nil {
-			t.step = c.NextStep.Actor + c.NextStep.Text
-		}
-		if c.Mended != nil {
-			t.mended = c.Mended.Message
-		}
-		number := known[t]
-		if number == 0 {
-			groups = append(groups, nil)
-			number = len(groups)
-			known[t] = number
-		}
-		groups[number-1] = append(groups[number-1], c)
-		numbers = append(numbers, number)
-	}
-	return groups, numbers
-}
 
 // causeNumbers says which causes some indices are: "cause 2", "causes 1, 4".
 func causeNumbers(of []int, numbers []int) string {
@@ -78,7 +53,7 @@ type causesOptions struct {
 // writeCauses draws causes, the worst first, each with the pods that suffer from it and the next
 // step.
 func writeCauses(p *Page, causes []api.Cause, opts causesOptions) {
-	groups, numbers := groupCauses(causes)
+	groups, numbers := cause.Same(causes)
 	var shown []int
 	for number := range len(groups) {
 		shown = append(shown, number+1)
@@ -92,7 +67,7 @@ func writeCauses(p *Page, causes []api.Cause, opts causesOptions) {
 	p.Heading("Causes")
 	for i, number := range shown {
 		one := NewPage(p.Opts)
-		groups[number-1].write(one, number, opts.findings)
+		causeGroup(groups[number-1]).write(one, number, opts.findings)
 		if rest := len(shown) - i; i > 0 && !p.Opts.Wide && p.Opts.Width > 0 && p.lines()+one.lines()+min(rest-1, 1) > opts.lines {
 			p.Text(2, Faint, fmt.Sprintf("%d more %s: kubectl dra status -o wide", rest, english.Plural(rest, "cause", "causes")))
 			return
@@ -113,6 +88,9 @@ func (g causeGroup) write(p *Page, number int, findings bool) {
 	const margin = 5
 	p.Row(1, Cell{Text: fmt.Sprint(number), Width: 2, Right: true, Mark: mark}, Cell{Text: c.Message, Mark: Strong})
 	parts := g.blast()
+	if len(g) > 1 {
+		parts = append(parts, g.where())
+	}
 	if findings {
 		parts = append(parts, c.Findings...)
 	}
@@ -143,6 +121,17 @@ func (g causeGroup) write(p *Page, number int, findings bool) {
 		}
 	}
 	writeAlsoFor(p, margin, also)
+}
+
+// where names the objects of causes that read the same: as many as there are causes in -o json.
+func (g causeGroup) where() string {
+	var names []string
+	for _, c := range g {
+		if len(c.Objects) > 0 {
+			names = append(names, c.Objects[0].Title())
+		}
+	}
+	return english.Count(len(g), "cause") + " that read the same" + english.PrecededBy(": ", english.Sample(names, 1))
 }
 
 // shownTargets limits the targets of a command that prints other commands, and how many such

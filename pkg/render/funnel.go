@@ -205,6 +205,8 @@ type opening struct {
 type funnelRow struct {
 	count       int
 	label, text string
+	// list has the items of a text that lists.
+	list []string
 	// place names the rejected devices, or their nodes.
 	place string
 	mark  Mark

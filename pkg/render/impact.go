@@ -6,7 +6,6 @@ package render
 import (
 	"fmt"
 	"io"
-	"slices"
 	"strings"
 	"time"
 
@@ -14,22 +13,57 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
 )
 
-// Impact draws what a change would do. With Wide, the devices of each pod are shown, and
-// the pods that stay.
+// Impact draws what a change would do. On a terminal that has no room for each pod, it draws groups
+// of them, and only counts notes and assumptions if there is no room for these either. With Wide,
+// the devices of each pod are shown, and the pods that stay.
 func Impact(w io.Writer, i *api.Impact, now time.Time, opts Options) error {
 	p := NewPage(opts)
 	title, mark := ImpactTitle(i)
 	p.Text(0, mark, title)
-	for _, section := range impactSections() {
-		writeImpactPods(p, i, section, now)
+	pods, rest := impactPods(opts, i, now), impactRest(opts, i, true)
+	// Blank lines above each, and the prompt below.
+	room := func() int { return opts.Height - p.lines() - rest.lines() - 3 }
+	if !opts.Wide && opts.Width > 0 && opts.Height > 0 && pods.lines() > room() {
+		pods = impactGroupsWithin(opts, i, now, room())
+		if pods.lines() > room() {
+			rest = impactRest(opts, i, false)
+			pods = impactGroupsWithin(opts, i, now, room())
+		}
 	}
+	for _, part := range []*Page{pods, rest} {
+		if part.lines() > 0 {
+			p.Blank()
+			p.Buf.Write(part.Buf.Bytes())
+		}
+	}
+	return p.Print(w)
+}
+
+// impactRest draws what else there is to know than the pods. Without notes, these and the
+// assumptions are only counted.
+func impactRest(opts Options, i *api.Impact, notes bool) *Page {
+	p := NewPage(opts)
 	writeImpactClaims(p, i.Claims)
-	if stay := withEffect(i.Pods, api.EffectStays); len(stay) > 0 && !p.Opts.Wide {
+	if stay := withEffect(i.Pods, api.EffectStays); len(stay) > 0 && !opts.Wide {
 		p.Blank()
 		p.Text(0, Faint, english.Count(len(stay), "pod")+" of DaemonSets or of the node itself stay; -o wide lists them")
 	}
 	writeImpactBudgets(p, i.Budgets)
 	writeImpactSteps(p, i.Steps)
+	if !notes {
+		var more []string
+		if n := len(i.Notes); n > 0 {
+			more = append(more, english.Count(n, "note"))
+		}
+		if n := len(i.Assumptions); n > 0 {
+			more = append(more, english.Count(n, "assumption"))
+		}
+		if more != nil {
+			p.Blank()
+			p.Text(0, Faint, "… "+english.JoinAnd(more)+" (-o wide shows all)")
+		}
+		return p
+	}
 	if len(i.Notes) > 0 {
 		p.Heading("Notes")
 		p.Items(i.Notes...)
@@ -38,7 +72,7 @@ func Impact(w io.Writer, i *api.Impact, now time.Time, opts Options) error {
 		p.Heading("Assumptions (not verified)")
 		p.Items(i.Assumptions...)
 	}
-	return p.Print(w)
+	return p
 }
 
 // ImpactTitle says in a sentence what becomes of the pods that run.
@@ -62,16 +96,10 @@ func ImpactTitle(i *api.Impact) (string, Mark) {
 		parts = append(parts, english.Count(c.DevicesLost, "pod")+english.Plural(c.DevicesLost, " without its devices", " without their devices"))
 	}
 	text := verb + ": " + strings.Join(parts, ", ")
-	var outcomes []string
-	for _, o := range []struct {
-		n    int
-		text string
-	}{{c.NoPlace, "find no place"}, {c.NotRecreated, "not created again"}, {c.Undetermined, "not known"}, {c.Placed, "fit elsewhere"}} {
-		if o.n > 0 {
-			outcomes = append(outcomes, fmt.Sprintf("%d %s", o.n, o.text))
-		}
+	text += ": " + strings.Join(impactOutcomes(i), ", ")
+	if blocking := blockingBudgets(i.Budgets); blocking != nil {
+		text += "; blocked by PodDisruptionBudget " + english.Sample(blocking, 2)
 	}
-	text += ": " + strings.Join(outcomes, ", ")
 	switch {
 	case c.NoPlace+c.NotRecreated > 0:
 		return text, Bad
@@ -82,118 +110,56 @@ func ImpactTitle(i *api.Impact) (string, Mark) {
 	}
 }
 
-type impactSection struct {
-	effect api.ImpactEffect
-	title  string
-	wide   bool
-}
-
-func impactSections() []impactSection {
-	return []impactSection{
-		{api.EffectEvicted, "Evicted", false},
-		{api.EffectDevicesLost, "Without their devices (nobody evicts them; once they are deleted, replacements go to)", false},
-		{api.EffectFitLost, "Waiting pods that fit now, and not then", false},
-		{api.EffectFitGained, "Waiting pods that would fit", false},
-		{api.EffectRemoved, "Gone with the node", true},
-		{api.EffectStays, "On the node after that", true},
+// impactOutcomes counts the pods that run by what becomes of them.
+func impactOutcomes(i *api.Impact) []string {
+	var outcomes []string
+	say := func(n int, text string) {
+		if n > 0 {
+			outcomes = append(outcomes, fmt.Sprintf("%d %s", n, text))
+		}
 	}
-}
-
-func withEffect(pods []api.ImpactPod, effect api.ImpactEffect) []api.ImpactPod {
-	return slices.DeleteFunc(slices.Clone(pods), func(pod api.ImpactPod) bool { return pod.Effect != effect })
-}
-
-func writeImpactPods(p *Page, i *api.Impact, section impactSection, now time.Time) {
-	pods := withEffect(i.Pods, section.effect)
-	if len(pods) == 0 || section.wide && !p.Opts.Wide {
-		return
+	fit, unfit, bareUnfit := 0, 0, 0
+	for k := range i.Pods {
+		switch pod := &i.Pods[k]; {
+		case pod.Outcome == api.OutcomeNotRecreated && pod.Placement != nil:
+			fit++
+		case pod.Outcome == api.OutcomeNotRecreated && pod.UnfitNow:
+			bareUnfit++
+		case pod.UnfitNow:
+			unfit++
+		}
 	}
-	p.Heading(section.title)
-	rows := make([][]Cell, 0, len(pods))
-	for k := range pods {
-		rows = append(rows, []Cell{{Text: Qualified(pods[k].Namespace, pods[k].Name), Whole: true}, {Text: ownerText(&pods[k]), Whole: true, Mark: Faint}})
+	c, even := i.Counts, ""
+	if unfit > 0 {
+		even = fmt.Sprintf(" (%d even without this change)", unfit)
 	}
-	Align(rows, maxImpactColumn, maxImpactColumn)
-	for _, same := range sameReason(pods) {
-		reason := pods[same[0]].Reason
-		for _, k := range same {
-			text, mark := impactText(&pods[k], now)
-			if len(same) == 1 {
-				text += english.PrecededBy(". ", reason)
-			}
-			p.TableRow(2, append(rows[k], Cell{Text: text, Mark: mark})...)
-			if p.Opts.Wide && len(pods[k].Devices) > 0 {
-				p.List(6, Faint, pods[k].Devices)
+	say(c.NoPlace, english.Plural(c.NoPlace, "finds no place", "find no place")+even)
+	if n := c.NotRecreated; n > 0 {
+		var like []string
+		for _, o := range []struct {
+			n    int
+			text string
+		}{{fit, "elsewhere"}, {n - fit - bareUnfit, "nowhere"}, {bareUnfit, "nowhere even without this change"}} {
+			if o.n > 0 {
+				like = append(like, fmt.Sprintf("%d would fit %s", o.n, o.text))
 			}
 		}
-		if len(same) > 1 {
-			p.Text(6, Plain, reason)
+		say(n, "not created again ("+strings.Join(like, ", ")+")")
+	}
+	say(c.Undetermined, "not known")
+	say(c.Placed, english.Plural(c.Placed, "fits elsewhere", "fit elsewhere"))
+	return outcomes
+}
+
+// blockingBudgets names the PodDisruptionBudgets that allow no eviction.
+func blockingBudgets(budgets []api.ImpactBudget) []string {
+	var names []string
+	for k := range budgets {
+		if b := &budgets[k]; b.Effect == api.BudgetBlocks {
+			names = append(names, Qualified(b.Namespace, b.Name))
 		}
 	}
-}
-
-// sameReason puts pods with the same reason together, by their indices; each without one is
-// alone.
-func sameReason(pods []api.ImpactPod) [][]int {
-	var groups [][]int
-	at := map[string]int{}
-	for k := range pods {
-		reason := pods[k].Reason
-		if group, known := at[reason]; known && reason != "" {
-			groups[group] = append(groups[group], k)
-			continue
-		}
-		at[reason] = len(groups)
-		groups = append(groups, []int{k})
-	}
-	return groups
-}
-
-// maxImpactColumn bounds the columns of names.
-const maxImpactColumn = 48
-
-func ownerText(pod *api.ImpactPod) string {
-	switch {
-	case len(pod.Drivers) > 0:
-		return "driver " + strings.Join(pod.Drivers, ", ")
-	case pod.Owner.Kind == "" && pod.Node != "":
-		return "bare pod"
-	default:
-		return pod.Owner.Argument()
-	}
-}
-
-// impactText says when something becomes of a pod, and what, without the reason.
-func impactText(pod *api.ImpactPod, now time.Time) (string, Mark) {
-	text, mark := replacementText(pod)
-	if pod.EvictionAt != nil {
-		text = moment(pod.EvictionAt.Time, now) + " " + text
-	}
-	return text, mark
-}
-
-// replacementText says where a replacement of the pod goes, or one like it if nothing
-// creates it again.
-func replacementText(pod *api.ImpactPod) (string, Mark) {
-	switch pod.Outcome {
-	case api.OutcomePlaced:
-		return "-> " + pod.Placement.Node, Good
-	case api.OutcomeNoPlace:
-		return "no place", Bad
-	case api.OutcomeNotRecreated:
-		text := "not created again"
-		switch {
-		case pod.Placement != nil:
-			text += "; one like it fits on " + pod.Placement.Node
-		case pod.Reason != "":
-			text += "; no place for one like it"
-		}
-		return text, Bad
-	case api.OutcomeUndetermined:
-		return "not known", Unsure
-	default:
-		return "", Plain
-	}
+	return names
 }
 
 func writeImpactClaims(p *Page, claims []api.ImpactClaim) {

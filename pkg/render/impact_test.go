@@ -4,6 +4,7 @@
 package render_test
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -37,5 +38,65 @@ func TestImpactSaysReasonsOnce(t *testing.T) {
 `
 	if !strings.Contains(out.String(), want) {
 		t.Errorf("got\n%s\nwant\n%s", out.String(), want)
+	}
+}
+
+// TestImpactFitsTerminal draws groups of pods by owner and answer where the terminal has no room for
+// each pod, and counts what it leaves out.
+func TestImpactFitsTerminal(t *testing.T) {
+	impact := &api.Impact{Change: "drain node n1", Counts: api.ImpactCounts{Evicted: 24, NoPlace: 8, Placed: 8, NotRecreated: 8}}
+	for k := range 24 {
+		pod := api.ImpactPod{Namespace: "ml", Name: fmt.Sprintf("pod-%02d", k), Effect: api.EffectEvicted, Node: "n1"}
+		switch k % 3 {
+		case 0:
+			pod.Owner, pod.Outcome = api.Ref("Job", "ml", "train"), api.OutcomePlaced
+			pod.Placement = &api.Placement{Node: fmt.Sprintf("n%d", 2+k/3)}
+		case 1:
+			pod.Owner, pod.Outcome = api.Ref("Job", "ml", "train"), api.OutcomeNoPlace
+			pod.Reason, pod.UnfitNow = fmt.Sprintf("Node n%d: 0 of 8 devices available (8 allocated).", k), k == 1
+		default:
+			pod.Outcome = api.OutcomeNotRecreated
+			pod.Placement = &api.Placement{Node: "n2"}
+		}
+		impact.Pods = append(impact.Pods, pod)
+	}
+	impact.Budgets = []api.ImpactBudget{{Namespace: "ml", Name: "train", Pods: []string{"pod-00"}, Effect: api.BudgetBlocks}}
+	impact.Steps = []api.NextStep{{Text: "evict the pods", Commands: []string{"kubectl drain n1"}}}
+	impact.Notes = []string{"A note."}
+	draw := func(opts render.Options) string {
+		var out strings.Builder
+		if err := render.Impact(&out, impact, time.Time{}, opts); err != nil {
+			t.Fatal(err)
+		}
+		return out.String()
+	}
+	small := draw(render.Options{Width: 80, Height: 24})
+	for _, want := range []string{
+		`Drain node n1: 24 pods evicted: 8 find no place (1 even without this change), 8
+  not created again (8 would fit elsewhere), 8 fit elsewhere; blocked by
+  PodDisruptionBudget ml/train
+`, `
+Evicted (-o wide shows each pod)
+  7 pods     ml/job/train  no place. Node n4: 0 of 8 devices available (8
+                           allocated). And 6 other reasons.
+  ml/pod-01  job/train     no place, even without this change. Node n1: 0 of 8
+                           devices available (8 allocated).
+  8 pods     bare pods     not created again; others like them fit on n2
+  8 pods     ml/job/train  -> n2, n3 and 6 more
+`, "kubectl drain n1"} {
+		if !strings.Contains(small, want) {
+			t.Errorf("got\n%s\nwant\n%s", small, want)
+		}
+	}
+	if lines := strings.Count(small, "\n"); lines > 23 {
+		t.Errorf("%d lines on a terminal of 24\n%s", lines, small)
+	}
+	if tiny := draw(render.Options{Width: 80, Height: 14}); !strings.Contains(tiny, "… 17 more pods") || !strings.Contains(tiny, "… 1 note (-o wide shows all)") {
+		t.Errorf("what is left out is not counted\n%s", tiny)
+	}
+	for _, opts := range []render.Options{{Width: 80, Height: 24, Wide: true}, {}, {Width: 80, Height: 60}} {
+		if whole := draw(opts); strings.Count(whole, "ml/pod-") != 24 || strings.Contains(whole, "-o wide shows each") {
+			t.Errorf("with %+v, not every pod is shown\n%s", opts, whole)
+		}
 	}
 }

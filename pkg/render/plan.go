@@ -16,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/duration"
 
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
+	"github.com/kubectl-dra/kubectl-dra/pkg/cause"
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
 )
 
@@ -65,7 +66,7 @@ func outcomeCounts(c *api.PlanCounts) string {
 	for _, count := range []struct {
 		n    int
 		word string
-	}{{c.Placed, "placed"}, {c.Waiting, "waiting"}, {c.Never, "never"}, {c.Gated, "gated"}, {c.Undetermined, "undetermined"}} {
+	}{{c.Placed, "placed"}, {c.Waiting, "waiting"}, {c.Never, "never"}, {c.NotByWaiting, "not by waiting"}, {c.Gated, "gated"}, {c.Undetermined, "undetermined"}} {
 		if count.n > 0 {
 			parts = append(parts, fmt.Sprintf("%d %s", count.n, count.word))
 		}
@@ -90,7 +91,7 @@ func causesOf(p *Page, plan *api.Plan, causes *PodCauses) func(*api.PlannedPod) 
 		}
 	}
 	writeCauses(p, causes.Causes, causesOptions{lines: linesAbove(p.Opts), only: shown})
-	_, numbers := groupCauses(causes.Causes)
+	_, numbers := cause.Same(causes.Causes)
 	return func(pod *api.PlannedPod) string {
 		if list := of(pod); len(list) > 0 && pod.Outcome != api.PlanGated {
 			return causeNumbers(list, numbers)
@@ -170,7 +171,7 @@ func outcomeMark(o api.PlanOutcome) Mark {
 	switch o {
 	case api.PlanPlaced:
 		return Good
-	case api.PlanNever:
+	case api.PlanNever, api.PlanNotByWaiting:
 		return Bad
 	case api.PlanUndetermined:
 		return Unsure

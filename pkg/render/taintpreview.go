@@ -55,7 +55,7 @@ func TaintPreview(w io.Writer, t *api.Taint, impact *api.Impact, now time.Time) 
 		}
 		for i := range impact.Pods {
 			if p := &impact.Pods[i]; p.Effect == api.EffectEvicted && p.Namespace == pod.Namespace && p.Name == pod.Name {
-				text, _ := replacementText(p)
+				text, _ := replacementText([]*api.ImpactPod{p})
 				if p.Outcome == api.OutcomeUndetermined {
 					text += english.PrecededBy(". ", p.Reason)
 				}

@@ -8,19 +8,35 @@ import (
 	"io"
 	"strings"
 
+	"github.com/charmbracelet/x/ansi"
 	"github.com/xlab/treeprint"
 
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
+	"github.com/kubectl-dra/kubectl-dra/pkg/english"
 )
 
-// Tree draws a tree.
-func Tree(w io.Writer, root *api.Branch) error {
-	tree := treeprint.NewWithRoot(branchText(root))
-	addBranches(tree, root.Branches)
-	if _, err := io.WriteString(w, tree.String()); err != nil {
-		return fmt.Errorf("print tree: %w", err)
+// Trees draws trees: all of them or, on a terminal of a known height, as many as there is room for,
+// at least the first. Total counts the trees with others that are left out already.
+func Trees(w io.Writer, roots []api.Branch, total int, opts Options) error {
+	p := NewPage(opts)
+	shown, lines := 0, 0
+	for i := range roots {
+		tree := treeprint.NewWithRoot(branchText(&roots[i]))
+		addBranches(tree, roots[i].Branches)
+		for line := range strings.Lines(tree.String()) {
+			// The terminal breaks a line that is too long.
+			lines += 1 + max(ansi.StringWidth(line)-1, 0)/p.full
+		}
+		if opts.Height > 0 && shown > 0 && lines > opts.Height-belowRows {
+			break
+		}
+		p.Buf.WriteString(tree.String())
+		shown++
 	}
-	return nil
+	if more := total - shown; more > 0 {
+		p.Text(0, Plain, fmt.Sprintf("… %s more (--limit 0 shows all)", english.Thousands(more)))
+	}
+	return p.Print(w)
 }
 
 func addBranches(tree treeprint.Tree, branches []api.Branch) {

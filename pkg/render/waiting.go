@@ -32,7 +32,7 @@ func Waiting(w io.Writer, causes []api.Cause, rows []*cause.Row, opts Options) e
 	}
 	writeCauses(p, causes, causesOptions{lines: linesAbove(p.Opts), only: of})
 	p.Blank()
-	_, numbers := groupCauses(causes)
+	_, numbers := cause.Same(causes)
 	if err := p.table(newTable(rows, waitingColumns(numbers))); err != nil {
 		return err
 	}
@@ -57,7 +57,7 @@ func waitingColumns(numbers []int) []Column[cause.Row] {
 // AnswerWords returns the verdict of a row in a few words: where the pods fit, and the numbers of
 // their causes among all.
 func AnswerWords(r *cause.Row, causes []api.Cause) string {
-	_, numbers := groupCauses(causes)
+	_, numbers := cause.Same(causes)
 	return waitingAnswer(r, numbers)
 }
 

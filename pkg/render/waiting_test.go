@@ -37,7 +37,7 @@ func TestWaiting(t *testing.T) {
 	}
 	want := `Causes
   1  Node n1 has 8 available; request gpus needs 16 devices.
-     3 pods of 2 owners: ml/job/train (2 pods) and 1 more
+     3 pods of 2 owners: ml/job/train (2 pods) and 1 more; 2 causes that read the same
      you: request 8 devices
 
 NAMESPACE   NAME                 STAGE        AGE         ANSWER

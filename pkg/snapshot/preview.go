@@ -75,6 +75,13 @@ func WithPreview(s, preview *Snapshot) *Snapshot {
 		upper.Slices = append(upper.Slices, &marked)
 	}
 	lower.PoolStatuses = withoutPools(s.PoolStatuses, pools)
+	lower.Gaps = slices.Clone(s.Gaps)
+	for i := range lower.Gaps {
+		gap := &lower.Gaps[i]
+		if gap.Resource == ResourceSlices && !slices.ContainsFunc(s.Slices, func(slice *resourceapi.ResourceSlice) bool { return isPreview(slice) }) {
+			gap.Reason += " apart from those of the preview"
+		}
+	}
 	return lower.With(upper)
 }
 

@@ -150,6 +150,11 @@ func TestWithPreviewOfOtherNodes(t *testing.T) {
 		t.Errorf("one node would hide all others: %v", testsnapshot.Names(none))
 	}
 
+	want := "standard input has no ResourceSlices apart from those of the preview"
+	for _, with := range []*snapshot.Snapshot{none, snapshot.WithPreview(none, mustLoadPreview(t, previewOf("node-8", "")))} {
+		requireDiff(t, "reason of the gap", want, with.Gap(snapshot.ResourceSlices).Reason)
+	}
+
 	// As if it were applied, both are there.
 	both := s.With(mustLoadPreview(t, previewOf("node-1", "dra.kubectl.dev/preview: ''")))
 	requireDiff(t, "beside each other", []string{

@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
@@ -34,17 +35,36 @@ func Evict(snap *snapshot.Snapshot, pods []*corev1.Pod) *snapshot.Snapshot {
 }
 
 // Delete returns the snapshot after some pods were deleted for good. Their claims are
-// released as by [Evict], and generated ones are gone. The argument is not modified, and
-// all other objects are shared.
+// released as by [Evict], and garbage collection has deleted the claims that they own. The
+// argument is not modified, and all other objects are shared.
 func Delete(snap *snapshot.Snapshot, pods []*corev1.Pod) *snapshot.Snapshot {
 	after := *snap
 	gone := keysOf(pods)
 	after.Pods = slices.DeleteFunc(slices.Clone(snap.Pods), func(pod *corev1.Pod) bool { return gone[podKey{pod.Namespace, pod.Name, pod.UID}] })
 	after.Claims = slices.DeleteFunc(released(snap.Claims, pods), func(claim *resourceapi.ResourceClaim) bool {
-		owner := metav1.GetControllerOfNoCopy(claim)
-		return owner != nil && owner.Kind == "Pod" && gone[podKey{claim.Namespace, owner.Name, owner.UID}]
+		return collected(claim, gone, after.Pods)
 	})
 	return &after
+}
+
+// collected reports whether garbage collection deletes a claim after some pods are gone: one of them
+// owned it, and no other owner exists (attemptToDeleteItem in
+// pkg/controller/garbagecollector/garbagecollector.go of Kubernetes v1.37.1). Owners that are not
+// pods are assumed to exist.
+func collected(claim *resourceapi.ResourceClaim, gone map[podKey]bool, left []*corev1.Pod) bool {
+	owned := false
+	for i := range claim.OwnerReferences {
+		owner := podKey{claim.Namespace, claim.OwnerReferences[i].Name, claim.OwnerReferences[i].UID}
+		switch {
+		case claim.OwnerReferences[i].Kind != api.KindPod:
+			return false
+		case gone[owner]:
+			owned = true
+		case slices.ContainsFunc(left, func(pod *corev1.Pod) bool { return podKey{pod.Namespace, pod.Name, pod.UID} == owner }):
+			return false
+		}
+	}
+	return owned
 }
 
 // podKey identifies pods, even earlier ones of the same name.

@@ -117,6 +117,8 @@ type ImpactPod struct {
 	// Placement is where its replacement fits, or one like it if nothing creates it
 	// again, absent if it fits nowhere.
 	Placement *Placement `json:"placement,omitempty"`
+	// UnfitNow is set if it would fit nowhere without the change either, once it is deleted.
+	UnfitNow bool `json:"unfitNow,omitempty"`
 	// Code is the reason why it fits nowhere.
 	Code Code `json:"code,omitempty"`
 	// Reason says why it fits nowhere, or why that is not known.

@@ -665,6 +665,8 @@ type NodeProblem struct {
 	Pool   string `json:"pool,omitempty"`
 	// Count counts the devices; 0 if it is not about devices.
 	Count int `json:"count,omitempty"`
+	// Since is when it began, for a node that is cordoned or not ready, if that is recorded.
+	Since *metav1.Time `json:"since,omitempty"`
 	// Pod is the driver's pod that runs on a node without slices.
 	Pod ObjectRef `json:"pod,omitzero"`
 	// Message says it in a few words.
@@ -681,6 +683,12 @@ const (
 	NodeDevicesTainted NodeProblemCode = "DevicesTainted"
 	// NodeDevicesUnhealthy means that devices are unhealthy.
 	NodeDevicesUnhealthy NodeProblemCode = "DevicesUnhealthy"
+	// NodeIsCordoned means that the node has devices and takes no new pods. Count counts the
+	// devices that no claim uses.
+	NodeIsCordoned NodeProblemCode = "Cordoned"
+	// NodeIsNotReady means that the node has devices and its kubelet does not report it ready.
+	// Count counts the devices that no claim uses.
+	NodeIsNotReady NodeProblemCode = "NotReady"
 	// NodeSlicesMissing means that a driver publishes nothing for the node although its pod
 	// runs there, or although it does so for most nodes with the same labels.
 	NodeSlicesMissing NodeProblemCode = "SlicesMissing"

@@ -45,6 +45,9 @@ type PlanCounts struct {
 	Waiting int `json:"waiting"`
 	// Never counts the pods that do not fit on the present hardware.
 	Never int `json:"never"`
+	// NotByWaiting counts the pods that do not fit once all claims are released, where it is not
+	// known what else helps.
+	NotByWaiting int `json:"notByWaiting,omitempty"`
 	// Gated counts the pods with scheduling gates.
 	Gated int `json:"gated"`
 	// Undetermined counts the pods for which something decisive is not known.
@@ -64,6 +67,9 @@ const (
 	// released and all taints removed, or that the allocator fails for it, until somebody
 	// changes something.
 	PlanNever PlanOutcome = "Never"
+	// PlanNotByWaiting means that it does not fit even with all claims released. Whether it fits
+	// on the present hardware without taints, cordons and other pods is not known.
+	PlanNotByWaiting PlanOutcome = "NotByWaiting"
 	// PlanGated means that scheduling gates keep it out of the queue.
 	PlanGated PlanOutcome = "Gated"
 	// PlanUndetermined means that something decisive is not known.

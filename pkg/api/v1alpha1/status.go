@@ -51,6 +51,9 @@ type Cause struct {
 	// ID identifies the cause in all snapshots of a cluster: it is made of the code and the
 	// object alone.
 	ID string `json:"id"`
+	// Number is its number in text. Causes that read the same, such as two templates that ask
+	// for equally many devices, have one number.
+	Number int `json:"number"`
 	// Code is a reason code or the code of a check of "doctor".
 	Code string `json:"code"`
 	// Severity is Error if pods do not run because of it.

@@ -39,11 +39,13 @@ tainted or full.
 DRIVERS has the version that the devices publish as driverVersion, or else the
 version of the image of the driver's pod. PODS counts the pods with claims.
 
-PROBLEMS has pools that are not usable, tainted and unhealthy devices, and
-slices that are missing: a driver publishes nothing for the node although its
-DaemonSet has a ready pod there, or although it publishes for most nodes with
-the same labels. ≤ marks counts that are only upper bounds, because you are not
-permitted to list the claims of all namespaces.
+PROBLEMS has pools that are not usable, tainted and unhealthy devices, nodes
+with devices that are cordoned or not ready (since when, if that is recorded,
+and how many devices are idle), and slices that are missing: a driver publishes
+nothing for the node although its DaemonSet has a ready pod there, or although
+it publishes for most nodes with the same labels. ≤ marks counts that are only
+upper bounds, because you are not permitted to list the claims of all
+namespaces.
 
 A NAME can be a pattern like 'gpu-*'. A node without any of that is only listed
 by name.`,

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
@@ -19,6 +20,7 @@ import (
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/commands/cli"
+	"github.com/kubectl-dra/kubectl-dra/pkg/english"
 	"github.com/kubectl-dra/kubectl-dra/pkg/inventory"
 	"github.com/kubectl-dra/kubectl-dra/pkg/render"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
@@ -30,7 +32,10 @@ type treeOptions struct {
 	allNamespaces bool
 	machine       printers.ResourcePrinter
 	// names prints the objects alone.
-	names   bool
+	names bool
+	// limit is how many trees to print; 0 for all. text says how they are drawn.
+	limit   int
+	text    render.Options
 	streams genericiooptions.IOStreams
 }
 
@@ -42,7 +47,7 @@ type treeStart struct{ kind, name string }
 func NewTree(streams genericiooptions.IOStreams, config *genericclioptions.ConfigFlags) *cobra.Command {
 	reading := cli.NewReadingFlags(config)
 	output := cli.NewOutputFlags()
-	allNamespaces := false
+	allNamespaces, limit := false, 0
 	cmd := &cobra.Command{
 		Use:   "tree [NAME | TYPE/NAME ...]",
 		Short: "Show how pods, claims, devices and nodes are related",
@@ -60,7 +65,8 @@ A node, and a class, also show the extended resources: what a device plugin has
 of each, and what a DeviceClass has of the same name. Where a node has a device
 plugin for it, the scheduler uses only the device plugin.
 
-Without a starting point, there is a tree for each pod with claims. -o name
+Without a starting point, there is a tree for each pod with claims; a terminal
+shows as many as there is room for, and the number of the others. -o name
 lists the API objects in the trees, each once.`,
 		Example: `  # The devices of a pod
   kubectl dra tree pod/ablation-0 -n research
@@ -77,7 +83,7 @@ lists the API objects in the trees, each once.`,
   # All pods with claims
   kubectl dra tree -A`,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			o := &treeOptions{allNamespaces: allNamespaces, streams: streams}
+			o := &treeOptions{allNamespaces: allNamespaces, limit: limit, streams: streams}
 			var err error
 			if o.starts, err = parseStarts(args); err != nil {
 				return err
@@ -90,11 +96,20 @@ lists the API objects in the trees, each once.`,
 				return err
 			}
 			o.machine, o.names = printer.Machine, printer.Names
+			if limit < 0 {
+				return cli.Usagef("0 stands for all.", "read --limit: %d is negative", limit)
+			}
+			if o.text = printer.Text; printer.Text.Wide || printer.Text.Width == 0 || cmd.Flags().Changed("limit") {
+				o.text.Height = 0
+			}
 			return o.run(cmd.Context())
 		},
 	}
 	cmd.Flags().BoolVarP(&allNamespaces, "all-namespaces", "A", false, "Show the pods of all namespaces.")
 	output.AddTo(cmd)
+	cli.AddFlags(cmd.Flags(), cli.GroupOutput, func(flags *pflag.FlagSet) {
+		flags.IntVar(&limit, "limit", 0, "Print only the first `N` trees, 0 for all. Without the flag, those that fit a terminal, and all elsewhere and with -o wide.")
+	})
 	reading.AddTo(cmd)
 	cli.CompleteFlags(reading, cmd)
 	cmd.ValidArgsFunction = cli.CompleteWith(reading, proposeStarts)
@@ -199,7 +214,15 @@ func (o *treeOptions) run(ctx context.Context) error {
 			}
 		}
 	}
-	if err := o.print(trees); err != nil {
+	shown := trees
+	if o.limit > 0 {
+		shown = trees[:min(o.limit, len(trees))]
+	}
+	total := len(trees)
+	if n := total - len(shown); n > 0 && (o.machine != nil || o.names || o.text.Width == 0) {
+		have.notes, total = append(have.notes, english.Thousands(n)+" more (--limit 0 shows all)"), len(shown)
+	}
+	if err := o.print(shown, total); err != nil {
 		return err
 	}
 	var gapErr *cli.GapError
@@ -271,7 +294,8 @@ func usesClaims(pod *corev1.Pod) bool {
 	return false
 }
 
-func (o *treeOptions) print(trees []api.Branch) error {
+// print prints trees, which may be the first of more.
+func (o *treeOptions) print(trees []api.Branch, total int) error {
 	if o.names {
 		return o.printNames(trees, map[string]bool{})
 	}
@@ -285,12 +309,7 @@ func (o *treeOptions) print(trees []api.Branch) error {
 		}
 		return nil
 	}
-	for i := range trees {
-		if err := render.Tree(o.streams.Out, &trees[i]); err != nil {
-			return err
-		}
-	}
-	return nil
+	return render.Trees(o.streams.Out, trees, total, o.text)
 }
 
 // printNames prints API objects as kubectl names them. Requests, devices and

@@ -49,7 +49,7 @@ func whyNotAll(ctx context.Context, q *funnel.Question, confirmer *verdict.Confi
 	var constrained, brief []string
 	for _, claim := range q.Claims {
 		for _, c := range cluster.Constraints(claim.Claim) {
-			constrained, brief = append(constrained, c.String()), append(brief, briefly(q, node, c))
+			constrained, brief = append(constrained, c.String()), append(brief, Briefly(q, node, c))
 		}
 	}
 	if len(constrained) > 0 && fits(q.Cluster, withoutConstraints(claims)) {
@@ -195,9 +195,9 @@ func (m *most) briefly(constraint string) string {
 	return fmt.Sprintf("at most %d with %s", m.count, constraint)
 }
 
-// briefly returns a constraint without the domain of its attribute, where no device of the
+// Briefly returns a constraint without the domain of its attribute, where no device of the
 // node has another attribute of that name.
-func briefly(q *funnel.Question, node *corev1.Node, c cluster.Constraint) string {
+func Briefly(q *funnel.Question, node *corev1.Node, c cluster.Constraint) string {
 	domain, name, _ := strings.Cut(string(c.Attribute), "/")
 	for _, pool := range q.Reach.Pools[node.Name] {
 		for i := range pool.Devices {

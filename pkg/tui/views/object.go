@@ -140,7 +140,7 @@ func TreeText(item any) *Text {
 			return "", fmt.Errorf("%s %w", name, err)
 		}
 		var text bytes.Buffer
-		err = render.Tree(&text, &root)
+		err = render.Trees(&text, []api.Branch{root}, 1, render.Options{})
 		return text.String(), err
 	}}
 }
