@@ -97,22 +97,26 @@ func (g causeGroup) write(p *Page, number int, findings bool) {
 	if len(parts) > 0 {
 		p.Text(margin, Plain, strings.Join(parts, "; "))
 	}
+	if c.NextStep != nil {
+		g.writeStep(p, margin, findings)
+	}
 	for _, c := range g {
 		if !p.Opts.Wide {
 			break
 		}
-		p.Text(margin, Faint, c.ID)
-		for i := range c.Affected {
-			p.Text(margin, Faint, affectedText(&c.Affected[i]))
-		}
 		for i := range c.Evidence {
 			p.Text(margin, Faint, evidenceLine(&c.Evidence[i]))
 		}
+		for i := range c.Affected {
+			p.Text(margin, Faint, affectedText(&c.Affected[i]))
+		}
+		p.Text(margin, Faint, c.ID)
 	}
-	if c.NextStep == nil {
-		return
-	}
-	p.Text(margin, Plain, stepOf(c))
+}
+
+// writeStep says what to do about causes, with the commands.
+func (g causeGroup) writeStep(p *Page, margin int, findings bool) {
+	p.Text(margin, Plain, stepOf(g[0]))
 	var also []api.ObjectRef
 	for _, c := range g {
 		if commands := c.NextStep.Commands; len(commands) > 0 && (p.Opts.Wide || p.Opts.Commands || findings && len(commands) == 1 && looks(commands[0])) {

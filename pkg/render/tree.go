@@ -40,6 +40,7 @@ func Trees(w io.Writer, roots []api.Branch, total int, opts Options) error {
 }
 
 func addBranches(tree treeprint.Tree, branches []api.Branch) {
+	branches = deviceRuns(branches)
 	for i := range branches {
 		if b := &branches[i]; len(b.Branches) == 0 {
 			tree.AddNode(branchText(b))
@@ -47,6 +48,37 @@ func addBranches(tree treeprint.Tree, branches []api.Branch) {
 			addBranches(tree.AddBranch(branchText(b)), b.Branches)
 		}
 	}
+}
+
+// deviceRuns puts devices into one branch that differ in nothing but their names, in the place of the
+// first of them: "gpu-0 … gpu-3".
+func deviceRuns(branches []api.Branch) []api.Branch {
+	var together []api.Branch
+	names, at := [][]string{}, map[string]int{}
+	for _, b := range branches {
+		if b.Of != api.KindDevice {
+			together, names = append(together, b), append(names, nil)
+			continue
+		}
+		place, name := "", b.Name
+		if slash := strings.LastIndexByte(name, '/'); slash >= 0 {
+			place, name = name[:slash+1], name[slash+1:]
+		}
+		b.Name = place
+		tree := treeprint.NewWithRoot(branchText(&b))
+		addBranches(tree, b.Branches)
+		first, known := at[tree.String()]
+		if !known {
+			first = len(together)
+			at[tree.String()] = first
+			together, names = append(together, b), append(names, nil)
+		}
+		names[first] = append(names[first], name)
+	}
+	for i := range together {
+		together[i].Name += strings.Join(collapse(names[i]), ", ")
+	}
+	return together
 }
 
 func branchText(b *api.Branch) string {

@@ -46,3 +46,40 @@ func TestTreesFitHeight(t *testing.T) {
 		}
 	}
 }
+
+// TestTreeRuns draws devices that differ in nothing but their names as one branch, and others apart.
+func TestTreeRuns(t *testing.T) {
+	device := func(name, state, claim string) api.Branch {
+		b := api.Branch{Of: api.KindDevice, Name: name, Notes: []string{state}}
+		if claim != "" {
+			b.Branches = []api.Branch{{Of: "ResourceClaim", Namespace: "ml", Name: claim}}
+		}
+		return b
+	}
+	root := api.Branch{Of: "Node", Name: "n", Branches: []api.Branch{
+		{Of: "Pool", Name: "a", Branches: []api.Branch{
+			device("gpu-0", "Free", ""), device("gpu-1", "Allocated", "x"), device("gpu-2", "Free", ""), device("gpu-3", "Free", ""), device("gpu-4", "Free", ""), device("gpu-5", "Allocated", "y"),
+		}},
+		device("d/p/gpu-9", "Free", ""), device("d/p/gpu-10", "Free", ""), device("d/p/gpu-11", "Free", ""), device("d/q/gpu-12", "Free", ""),
+	}}
+	var out strings.Builder
+	if err := render.Trees(&out, []api.Branch{root}, 1, render.Options{}); err != nil {
+		t.Fatal(err)
+	}
+	want := `Node n
+├── Pool a
+│   ├── Device gpu-0, gpu-2 … gpu-4  (Free)
+│   ├── Device gpu-1  (Allocated)
+│   │   └── ResourceClaim ml/x
+│   └── Device gpu-5  (Allocated)
+│       └── ResourceClaim ml/y
+├── Device d/p/gpu-9 … gpu-11  (Free)
+└── Device d/q/gpu-12  (Free)
+`
+	if got := out.String(); got != want {
+		t.Errorf("it is\n%s", got)
+	}
+	if len(root.Branches[0].Branches) != 6 || root.Branches[1].Name != "d/p/gpu-9" {
+		t.Error("drawing changes the tree")
+	}
+}
