@@ -15,6 +15,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain"
 	"github.com/kubectl-dra/kubectl-dra/pkg/shell"
+	"github.com/kubectl-dra/kubectl-dra/pkg/whatif"
 )
 
 // fromAnswers makes causes of the answers about pods: a class whose devices are in use is the
@@ -214,6 +215,33 @@ func (f *finder) describeFull(c *cause) {
 			c.NextStep.Text = "wait until claims are released, or add a node like " + like
 		}
 	}
+	if change, n, node := f.toleration(c); n == 1 && pods == 1 {
+		c.NextStep.Text += fmt.Sprintf(", or %s (it fits on %s then)", change, node)
+	} else if n > 0 {
+		c.NextStep.Text += fmt.Sprintf(", or %s (%d of them %s then, each by itself)", change, n, english.Plural(n, "fits", "fit"))
+	}
+}
+
+// toleration returns the toleration of a taint of nodes with which most pods of a cause fit by
+// themselves, with their number and a node: idle devices on nodes that are set aside for other pods
+// are no cause, but may be a way out. It is empty if there is none.
+func (f *finder) toleration(c *cause) (change string, pods int, node string) {
+	counts := map[string]int{}
+	for _, s := range c.stuck {
+		if !f.in(s.ref.Namespace) {
+			continue
+		}
+		for i := range s.full.Remedies {
+			r := &s.full.Remedies[i]
+			if r.Actor != api.ActorUser || len(r.Edits) == 0 || slices.ContainsFunc(r.Edits, func(e api.Edit) bool { return whatif.KindOf(&e) != whatif.EditPodToleration }) {
+				continue
+			}
+			if counts[r.Change]++; counts[r.Change] > pods {
+				change, pods, node = r.Change, counts[r.Change], r.Node
+			}
+		}
+	}
+	return change, pods, node
 }
 
 // fromBlocked makes a cause of a pod that has devices and cannot work with them, with pods of the

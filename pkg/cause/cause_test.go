@@ -165,6 +165,30 @@ func TestIdentity(t *testing.T) {
 	}
 }
 
+// TestTolerationIsAWayOut names the toleration of nodes with idle devices that are set aside for other
+// pods, where pods that wait for claims to be released fit with it.
+func TestTolerationIsAWayOut(t *testing.T) {
+	dedicated := tc.ChangeNode("n2", func(n *corev1.Node) {
+		n.Spec.Taints = []corev1.Taint{{Key: "dedicated", Value: "vision", Effect: corev1.TaintEffectNoSchedule}}
+	})
+	const tolerate = "tolerate the node taint dedicated=vision:NoSchedule if the pod may run there"
+	for name, test := range map[string]struct {
+		objects []any
+		want    string
+	}{
+		"one pod":     {slices.Concat(waits("a", tc.GPUs("gpu", 1)), []any{tc.Pool("n2", tc.Devices(1)...)}), "or " + tolerate + " (it fits on n2 then)"},
+		"several":     {slices.Concat(waits("a", tc.GPUs("gpu", 1)), waits("b", tc.GPUs("gpu", 1)), []any{tc.Pool("n2", tc.Devices(1)...)}), "or " + tolerate + " (2 of them fit then, each by itself)"},
+		"in use, too": {slices.Concat(waits("a", tc.GPUs("gpu", 1)), []any{tc.Pool("n2", tc.Devices(1)...), tc.Serving("there", "n2", "gpu-0")}), ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got := causes(t, tc.Cluster(slices.Concat(test.objects, []any{tc.Nodes("n1", "n2"), dedicated, tc.Pool("n1", tc.Devices(1)...), tc.Serving("busy", "n1", "gpu-0")})...), "")
+			if len(got) != 1 || !strings.Contains(got[0], "wait until claims are released") || strings.Contains(got[0], "tolerate") != (test.want != "") || !strings.HasSuffix(got[0], test.want) {
+				t.Errorf("got %q, want %q", got, test.want)
+			}
+		})
+	}
+}
+
 // TestNumbers gives causes that read the same one number, and each the id of its object.
 func TestNumbers(t *testing.T) {
 	objects := slices.Concat([]any{tc.Nodes("n1", "n2"), tc.Pool("n1", tc.Devices(2)...), cordoned("n2"), tc.Pool("n2", tc.Devices(1)...)})

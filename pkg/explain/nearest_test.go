@@ -279,3 +279,28 @@ func TestSameCause(t *testing.T) {
 		})
 	}
 }
+
+// TestMissingClassIsNotAll says what keeps a pod from fitting besides a class that does not exist, as no
+// remedy is proved then.
+func TestMissingClassIsNotAll(t *testing.T) {
+	steps := func(class string, count int64) []api.NextStep {
+		e, err := Explain(t.Context(), tc.Cluster(
+			tc.Nodes("n1"), tc.Pool("n1", tc.Devices(3)...), tc.ClassWhere("gpu.example.com", `device.driver == "gpu.example.com"`),
+			tc.Claim(waiting, tc.Request("one", class, 1), tc.GPUs("big", count)), tc.Pod("p", tc.Using(waiting)),
+		), Options{Object: api.Ref(api.KindPod, tc.Namespace, "p")})
+		if err != nil || e.Code != api.ClassNotFound {
+			t.Fatalf("%v, %+v", err, e)
+		}
+		return e.NextSteps
+	}
+	want := "request class gpu.example.com instead of gpu.exmaple.com in request one; then, too, it does not fit. Request big needs 9 devices. Node n1 has request big: 3 available."
+	if got := steps("gpu.exmaple.com", 9); len(got) != 1 || got[0].Text != want || got[0].Actor != api.ActorUser {
+		t.Errorf("got %+v", got)
+	}
+	if got := steps("gpu.exmaple.com", 1); len(got) != 0 {
+		t.Errorf("the class alone: %+v", got)
+	}
+	if got := steps("nonesuch", 9); len(got) != 1 || strings.Contains(got[0].Text, "then, too") {
+		t.Errorf("no class was meant: %+v", got)
+	}
+}

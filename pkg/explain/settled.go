@@ -49,8 +49,37 @@ func (x *builder) settle(ctx context.Context) (reason, error) {
 			}
 		}
 	}
-	_, err := x.advise(ctx)
-	return said, err
+	if _, err := x.advise(ctx); err != nil || s.Cause != verdict.ClassMissing || len(x.out.Remedies) > 0 {
+		return said, err
+	}
+	return said, x.corrected(ctx)
+}
+
+// corrected looks ahead where classes that are missing are not all that keeps a pod from fitting: it
+// says what else does, once the classes are named that were probably meant.
+func (x *builder) corrected(ctx context.Context) error {
+	if x.Pod == nil || x.Target.Hypothetical || x.Target.Only != nil {
+		return nil
+	}
+	var changes []string
+	upper := &snapshot.Snapshot{}
+	for i, name := range x.Settled.Classes {
+		class := x.Cluster.Snapshot.Class(x.Catalog.MeantClass(ctx, name, x.Cluster.Snapshot.Classes))
+		if class == nil {
+			return nil
+		}
+		renamed := *class
+		renamed.Name = name
+		upper.Classes = append(upper.Classes, &renamed)
+		changes = append(changes, fmt.Sprintf("request class %s instead of %s in request %s", class.Name, name, x.Settled.Requests[i]))
+	}
+	after := x.Cluster.Amended(x.Cluster.Snapshot.With(upper))
+	then, err := ExplainWith(ctx, after, target.Options{Object: api.Ref(api.KindPod, x.Pod.Namespace, x.Pod.Name)})
+	if err != nil || then.Verdict != api.DoesNotFit {
+		return err
+	}
+	x.out.NextSteps = append(x.out.NextSteps, api.NextStep{Actor: api.ActorUser, Text: english.JoinAnd(changes) + "; then, too, it does not fit. " + then.Summary})
+	return nil
 }
 
 // settledText says what settled the matter.

@@ -170,7 +170,7 @@ func (r funnelRow) within(room, lines int) string {
 	if fits(r.textAtPlace()) {
 		return r.textAtPlace()
 	}
-	words, items := strings.Fields(r.text), r.items()
+	words, items := strings.Fields(r.text), r.list
 	for n := min(len(items)-1, lines*room); n > 0; n-- {
 		r.text = fmt.Sprintf("%s and %d more", strings.Join(items[:n], ", "), len(items)-n)
 		if fits(r.textAtPlace()) {
@@ -181,20 +181,6 @@ func (r funnelRow) within(room, lines int) string {
 		r.text = strings.TrimRight(strings.Join(words[:n], " "), ",;") + " …"
 	}
 	return r.textAtPlace()
-}
-
-// items returns the items of a text that lists, each with a number of devices; nil for other texts.
-func (r funnelRow) items() []string {
-	if r.list != nil {
-		return r.list
-	}
-	for _, sep := range []string{", ", "; "} {
-		items := strings.Split(r.text, sep)
-		if len(items) > 1 && !slices.ContainsFunc(items, func(item string) bool { return !strings.HasSuffix(item, ")") }) {
-			return items
-		}
-	}
-	return nil
 }
 
 // holdersTexts says by whom devices are used: "research 10", "serving 8".

@@ -232,9 +232,6 @@ func (c *Candidate) Ref() api.ObjectRef { return api.RefTo(c.Kind.Kind, c.Object
 // Candidates lists the possible targets of a snapshot: pods, claims, templates, workloads.
 func Candidates(snap *snapshot.Snapshot) []Candidate {
 	found := make([]Candidate, 0, len(snap.Claims)+len(snap.Pods)+len(snap.Templates)+len(snap.Workloads))
-	resourceKind := func(kind string) schema.GroupVersionKind {
-		return schema.GroupVersionKind{Group: "resource.k8s.io", Version: "v1", Kind: kind}
-	}
 	for _, claim := range snap.Claims {
 		found = append(found, Candidate{resourceKind(api.KindClaim), claim})
 	}
@@ -332,6 +329,11 @@ func resolveKind(from *Source, all []Candidate, ref snapshot.Argument) (schema.G
 	return schema.GroupKind{}, Usagef(whatTargetsAre, "%w", &unknownTypeError{ref})
 }
 
+// resourceKind returns a kind of the API group of claims, in its newest version.
+func resourceKind(kind string) schema.GroupVersionKind {
+	return schema.GroupVersionKind{Group: "resource.k8s.io", Version: "v1", Kind: kind}
+}
+
 func podGroupKind() schema.GroupVersionKind {
 	return schedulingapi.SchemeGroupVersion.WithKind(api.KindPodGroup)
 }
@@ -339,9 +341,9 @@ func podGroupKind() schema.GroupVersionKind {
 // builtInTargets returns Kubernetes' own kinds of targets.
 func builtInTargets() []schema.GroupVersionKind {
 	return []schema.GroupVersionKind{
-		{Group: "resource.k8s.io", Version: "v1", Kind: api.KindClaim},
-		{Group: "resource.k8s.io", Version: "v1", Kind: api.KindTemplate},
-		{Version: "v1", Kind: api.KindPod},
+		resourceKind(api.KindClaim),
+		resourceKind(api.KindTemplate),
+		corev1.SchemeGroupVersion.WithKind(api.KindPod),
 		podGroupKind(),
 		{Version: "v1", Kind: "ReplicationController"},
 		{Group: "apps", Version: "v1", Kind: "Deployment"},

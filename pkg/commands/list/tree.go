@@ -33,10 +33,12 @@ type treeOptions struct {
 	machine       printers.ResourcePrinter
 	// names prints the objects alone.
 	names bool
-	// limit is how many trees to print; 0 for all. text says how they are drawn.
-	limit   int
-	text    render.Options
-	streams genericiooptions.IOStreams
+	// limit is how many trees to print; 0 for all. text says how they are drawn, and terminal
+	// whether the output is a terminal.
+	limit    int
+	text     render.Options
+	terminal bool
+	streams  genericiooptions.IOStreams
 }
 
 // treeStart is the root of a tree. Without a kind it is a claim, or a pod if there is no
@@ -99,7 +101,8 @@ lists the API objects in the trees, each once.`,
 			if limit < 0 {
 				return cli.Usagef("0 stands for all.", "read --limit: %d is negative", limit)
 			}
-			if o.text = printer.Text; printer.Text.Wide || printer.Text.Width == 0 || cmd.Flags().Changed("limit") {
+			_, o.terminal = cli.Terminal(streams.Out)
+			if o.text = printer.Text; printer.Text.Wide || cmd.Flags().Changed("limit") {
 				o.text.Height = 0
 			}
 			return o.run(cmd.Context())
@@ -219,7 +222,7 @@ func (o *treeOptions) run(ctx context.Context) error {
 		shown = trees[:min(o.limit, len(trees))]
 	}
 	total := len(trees)
-	if n := total - len(shown); n > 0 && (o.machine != nil || o.names || o.text.Width == 0) {
+	if n := total - len(shown); n > 0 && (o.machine != nil || o.names || !o.terminal) {
 		have.notes, total = append(have.notes, english.Thousands(n)+" more (--limit 0 shows all)"), len(shown)
 	}
 	if err := o.print(shown, total); err != nil {
