@@ -89,6 +89,6 @@ func groupNote(g *inventory.NodesTogether, o inventory.Order) string {
 // NodeLegend explains the signs of cells.
 func NodeLegend(l *widget.Look) string {
 	g := &l.Glyphs
-	return l.Say(widget.Busy, g.Levels[0]+g.More+g.Levels[len(g.Levels)-1]) + " used  " +
+	return l.Say(widget.Level(0), g.Levels[0]) + g.More + l.Say(widget.Level(widget.Levels-1), g.Levels[widget.Levels-1]) + " used  " +
 		l.Say(widget.Warning, g.Closed) + " cordoned  " + l.Say(widget.Warning, g.Tainted) + " tainted, unhealthy  " + l.Say(widget.Bad, g.Unhealthy) + " not usable"
 }

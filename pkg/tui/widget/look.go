@@ -15,6 +15,9 @@ import (
 // Look is how things are drawn.
 type Look struct {
 	styles [level + Levels]lipgloss.Style
+	// filled are the styles of blocks in the color of the background that text of the tone has;
+	// nil for a tone without one.
+	filled [level]*lipgloss.Style
 	// Tab is the style of the name of the shown view, Header the style of column titles.
 	Tab, Header lipgloss.Style
 	Glyphs      Glyphs
@@ -49,13 +52,14 @@ func NewLook(env func(string) string) Look {
 // SetTheme changes the colors. few is true on a terminal with no more than 16.
 func (l *Look) SetTheme(theme *Theme, few bool) {
 	for i, name := range StyleNames() {
-		switch style := theme.Styles[name].drawn(); name {
+		style := theme.Styles[name]
+		switch name {
 		case styleTab:
-			l.Tab = style
+			l.Tab = style.drawn()
 		case styleTitles:
-			l.Header = style
+			l.Header = style.drawn()
 		default:
-			l.styles[Faint+Tone(i)] = style
+			l.styles[Faint+Tone(i)], l.filled[Faint+Tone(i)] = style.drawn(), style.filled()
 		}
 	}
 	scale := theme.Scale
@@ -114,7 +118,18 @@ func (l *Look) Say(t Tone, text string) string {
 	if t == Plain || text == "" {
 		return text
 	}
-	return l.styles[t].Render(text)
+	if t >= level || l.filled[t] == nil {
+		return l.styles[t].Render(text)
+	}
+	at := blocks.FindStringIndex(text)
+	switch {
+	case at == nil:
+		return l.styles[t].Render(text)
+	case at[0] > 0:
+		return l.styles[t].Render(text[:at[0]]) + l.Say(t, text[at[0]:])
+	default:
+		return l.filled[t].Render(text[:at[1]]) + l.Say(t, text[at[1]:])
+	}
 }
 
 const (

@@ -52,6 +52,19 @@ func (s Style) drawn() lipgloss.Style {
 	return style
 }
 
+// filled returns the style of blocks that fill their cells, in the color of the background that
+// text has; nil if text has none.
+func (s Style) filled() *lipgloss.Style {
+	if s.Background == nil && !s.Reverse {
+		return nil
+	}
+	style := Style{Color: s.Color}.drawn()
+	if !s.Reverse {
+		style = Style{Color: s.Background}.drawn()
+	}
+	return &style
+}
+
 // Opening returns the escape sequence that text of the style begins with.
 func (s Style) Opening() string {
 	sequence, _, _ := strings.Cut(s.drawn().Render("x"), "x")
@@ -108,9 +121,9 @@ func NewTheme(name string) *Theme {
 	case ThemeColorBlind:
 		maps.Copy(t.Styles, map[string]Style{
 			"faint": indexed(246), "good": indexed(75), "busy": indexed(117), "warning": indexed(220),
-			"bad": {Color: lipgloss.Black, Background: lipgloss.ANSIColor(227)},
+			"bad": {Color: lipgloss.ANSIColor(16), Background: lipgloss.ANSIColor(227)},
 		})
-		t.Scale = scale(68, 73, 75, 45, 153, 87, 159, 231)
+		t.Scale = scale(68, 69, 74, 111, 81, 153, 159, 231)
 		t.Scale16[0], t.Scale16[1] = lipgloss.White, lipgloss.BrightBlack
 	case ThemeLight:
 		maps.Copy(t.Styles, map[string]Style{

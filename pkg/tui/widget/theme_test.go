@@ -62,7 +62,7 @@ func TestThemesCanBeRead(t *testing.T) {
 		for of, style := range theme.Styles {
 			switch {
 			case style.Background != nil:
-				check(of, color.Black, style.Background)
+				check(of, style.Color, style.Background)
 			case style.Color != nil && !isNamed(style.Color):
 				check(of, style.Color, on.backgrounds...)
 			case style.Color != nil && name != ThemeDefault:
@@ -139,5 +139,23 @@ func TestSetTheme(t *testing.T) {
 	}
 	if few := drawn(NewTheme(ThemeDefault), true); few["level"] == before["level"] || few["bad"] != before["bad"] {
 		t.Errorf("with 16 colors, levels are %q", few["level"])
+	}
+}
+
+// TestBlocksOnBackground draws blocks in the color of the background of their text: in the color of
+// the text, on the background of the terminal, they could not be seen.
+func TestBlocksOnBackground(t *testing.T) {
+	red := lipgloss.Red
+	for want, style := range map[string]Style{
+		"\x1b[30;41m2 \x1b[m\x1b[31m██▚\x1b[m\x1b[30;41m x\x1b[m": {Color: lipgloss.Black, Background: red},
+		"\x1b[7;31m2 \x1b[m\x1b[31m██▚\x1b[m\x1b[7;31m x\x1b[m":   {Color: red, Reverse: true},
+		"\x1b[31m2 ██▚ x\x1b[m":                                   {Color: red},
+	} {
+		l, theme := unicode(), NewTheme(ThemeDefault)
+		theme.Styles["bad"] = style
+		l.SetTheme(theme, false)
+		if got := l.Say(Bad, "2 ██▚ x"); got != want {
+			t.Errorf("%+v: %q, want %q", style, got, want)
+		}
 	}
 }
