@@ -120,8 +120,8 @@ func NewTheme(name string) *Theme {
 	switch name {
 	case ThemeColorBlind:
 		maps.Copy(t.Styles, map[string]Style{
-			"faint": indexed(246), "good": indexed(75), "busy": indexed(117), "warning": indexed(220),
-			"bad": {Color: lipgloss.ANSIColor(16), Background: lipgloss.ANSIColor(227)},
+			"faint": indexed(246), "good": indexed(75), "busy": indexed(116), "warning": indexed(226),
+			"bad": {Color: lipgloss.ANSIColor(16), Background: lipgloss.ANSIColor(228)},
 		})
 		t.Scale = scale(68, 69, 74, 111, 81, 153, 159, 231)
 		t.Scale16[0], t.Scale16[1] = lipgloss.White, lipgloss.BrightBlack

@@ -4,6 +4,7 @@
 package widget
 
 import (
+	"fmt"
 	"image/color"
 	"math"
 	"slices"
@@ -84,19 +85,29 @@ func TestThemesCanBeRead(t *testing.T) {
 	}
 }
 
-// TestLevels differ from each other, and from what needs somebody, with 256 colors and with 16.
-func TestLevels(t *testing.T) {
+// TestColorsDiffer compares the tones and, apart from good ones and those in use, the levels, with
+// 256 colors and with 16.
+func TestColorsDiffer(t *testing.T) {
 	for _, name := range Themes() {
 		theme := NewTheme(name)
 		for profile, scale := range map[colorprofile.Profile][Levels]color.Color{
 			colorprofile.TrueColor: theme.Scale, colorprofile.ANSI256: theme.Scale, colorprofile.ANSI: theme.Scale16,
 		} {
-			seen := map[color.Color]bool{profile.Convert(theme.Styles["warning"].Color): true, profile.Convert(theme.Styles["bad"].Color): true}
-			for i, c := range scale {
-				if c = profile.Convert(c); seen[c] {
-					t.Errorf("%s with %s: the color %v of level %d means something else, too", name, profile, c, i)
+			tones, levels := map[color.Color]string{}, map[color.Color]string{}
+			add := func(to map[color.Color]string, what string, style Style) {
+				c := profile.Convert(style.Color)
+				if other, taken := to[c]; taken {
+					t.Errorf("%s with %s: the color %v of %s is the color of %s, too", name, profile, c, what, other)
 				}
-				seen[c] = true
+				to[c] = what
+			}
+			for _, of := range []string{"good", "busy", "warning", "bad"} {
+				add(tones, of, theme.Styles[of])
+			}
+			add(levels, "warning", theme.Styles["warning"])
+			add(levels, "bad", theme.Styles["bad"])
+			for i, c := range scale {
+				add(levels, fmt.Sprint("level ", i), Style{Color: c})
 			}
 		}
 	}
