@@ -140,6 +140,16 @@ func TestSettingsAreDocumented(t *testing.T) {
 			t.Errorf("docs/top.md does not tell of %s", name)
 		}
 	}
+	blocks := regexp.MustCompile("(?s)```yaml\n(.*?)```").FindAllStringSubmatch(section, -1)
+	if len(blocks) != 2 {
+		t.Fatalf("docs/top.md has %d examples", len(blocks))
+	}
+	if _, err := parseSettings([]byte(blocks[0][1]), known); err != nil {
+		t.Error(err)
+	}
+	if _, err := parseTheme([]byte(blocks[1][1])); err != nil {
+		t.Error(err)
+	}
 }
 
 // fewNames returns a few names that settings can use.
