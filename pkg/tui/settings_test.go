@@ -266,26 +266,32 @@ func themeFile(t *testing.T, text string) (settings, theme string) {
 // TestThemeFile changes the escape codes of what a file names, in texts that pkg/render draws, too,
 // and nothing else.
 func TestThemeFile(t *testing.T) {
-	path, _ := themeFile(t, "bad: 201\nlevels: [1, 2, 3, 4, 5, 6, 8, 7]\nstrong: {color: \"#010203\", background: bright-red, style: [bold, reverse]}\n")
-	settings, err := ReadSettings(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	changes := []string{"\x1b[31m", "\x1b[38;5;201m", "\x1b[1;31m", "\x1b[1;38;5;201m", "\x1b[1m", "\x1b[1;7;38;2;1;2;3;101m"}
-	// Titles are bold, too.
-	settings.Theme.Styles["titles"] = settings.Theme.Styles["strong"]
-	for i, of := range widget.NewTheme(widget.ThemeDefault).Scale {
-		changes = append(changes, widget.Style{Color: of}.Opening(), widget.Style{Color: settings.Theme.Scale[i]}.Opening())
-	}
-	for _, name := range []string{"overview", "nodes", "map", "why", "cause", "claims", "help"} {
-		colored := func(c Settings) string {
-			s := newSession(t, Options{Source: live.NewFixed(example(t)), Fixed: true, Settings: c}, 200, 60)
-			s.keys(pages()[name]...)
-			return s.model.View().Content
+	for text, changes := range map[string][]string{
+		"bad: 201\nstrong: {color: \"#010203\", background: bright-red, style: [bold, reverse]}\ntitles: {color: \"#010203\", background: bright-red, style: [bold, reverse]}": {
+			"\x1b[31m", "\x1b[38;5;201m", "\x1b[1;31m", "\x1b[1;38;5;201m", "\x1b[1m", "\x1b[1;7;38;2;1;2;3;101m",
+		},
+		"good: 202\nwarning: 203\nbusy: {style: faint}\nfaint: blue\ntab: 204\nlevels: [1, 205, 206, 4, 5, 6, 8, 207]": {
+			"\x1b[32m", "\x1b[38;5;202m", "\x1b[1;32m", "\x1b[1;38;5;202m", "\x1b[33m", "\x1b[38;5;203m", "\x1b[1;33m", "\x1b[1;38;5;203m",
+			"\x1b[36m", "\x1b[2m", "\x1b[2m", "\x1b[34m", "\x1b[1;7m", "\x1b[38;5;204m",
+			"[38;5;29m", "[31m", "[38;5;30m", "[38;5;205m", "[38;5;31m", "[38;5;206m", "[38;5;33m", "[34m",
+			"[38;5;99m", "[35m", "[38;5;134m", "[36m", "[38;5;170m", "[90m", "[38;5;164m", "[38;5;207m",
+		},
+	} {
+		path, _ := themeFile(t, text)
+		settings, err := ReadSettings(path)
+		if err != nil {
+			t.Fatal(err)
 		}
-		before := colored(Settings{})
-		if got, want := colored(settings), strings.NewReplacer(changes...).Replace(before); got != want || got == before {
-			t.Errorf("%s: the theme changes something else, or nothing:\n%s", name, cmp.Diff(want, got))
+		for _, name := range []string{"overview", "map", "why", "cause"} {
+			colored := func(c Settings) string {
+				s := newSession(t, Options{Source: live.NewFixed(example(t)), Fixed: true, Settings: c}, 200, 60)
+				s.keys(pages()[name]...)
+				return s.model.View().Content
+			}
+			before := colored(Settings{})
+			if got, want := colored(settings), strings.NewReplacer(changes...).Replace(before); got != want || got == before {
+				t.Errorf("%s: the theme changes something else, or nothing:\n%s", name, cmp.Diff(want, got))
+			}
 		}
 	}
 }

@@ -75,8 +75,8 @@ func (s Style) Opening() string {
 type Theme struct {
 	// Styles are the styles by the names of [StyleNames].
 	Styles map[string]Style
-	// Scale has the colors of the levels, Scale16 their colors on a terminal with no more than
-	// 16: what is left of others there cannot be told apart.
+	// Scale has the colors of the levels. Scale16 has the colors for a terminal with 16, where
+	// the nearest ones of others are often the same.
 	Scale, Scale16 [Levels]color.Color
 }
 
