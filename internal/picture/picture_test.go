@@ -47,6 +47,7 @@ func texts(t *testing.T, svg string) []drawn {
 func TestSVG(t *testing.T) {
 	tests := map[string]struct {
 		command, screen string
+		light           bool
 		want            []drawn
 	}{
 		"columns stay": {
@@ -74,6 +75,14 @@ func TestSVG(t *testing.T) {
 			screen: "\x1b[7mrow\x1b[m",
 			want:   []drawn{{Text: "row", X: "16.0", Y: "30", Fill: "#0d1117"}},
 		},
+		"a light background": {
+			screen: "\x1b[31mbad\x1b[39m \x1b[7mrow\x1b[m",
+			light:  true,
+			want: []drawn{
+				{Text: "bad", X: "16.0", Y: "30", Fill: "#b31d28"},
+				{Text: "row", X: "49.6", Y: "30", Fill: "#ffffff"},
+			},
+		},
 		"markup is text": {
 			screen: `<b> & "c"`,
 			want:   []drawn{{Text: `<b> & "c"`, X: "16.0", Y: "30", Fill: "#e6edf3"}},
@@ -89,7 +98,7 @@ func TestSVG(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			got := texts(t, picture.SVG(test.command, test.screen))
+			got := texts(t, picture.SVG(test.command, test.screen, test.light))
 			if len(got) != len(test.want) {
 				t.Fatalf("got %+v\nwant %+v", got, test.want)
 			}

@@ -34,13 +34,10 @@ type helpScreen struct {
 // newHelp returns the help for a screen: the keys of the screen come before global keys.
 func newHelp(about screen, keys ...[]action) *helpScreen {
 	_, list := about.(*listScreen)
-	s := &helpScreen{about: about.title(), groups: keyGroups(keys), list: list, input: textinput.New()}
+	s := &helpScreen{about: about.title(), groups: keyGroups(keys), list: list, input: widget.NewInput("search the keys: ")}
 	if of, ok := about.(interface{ showsMap() bool }); ok {
 		s.hasMap = of.showsMap()
 	}
-	s.input.Prompt = "search the keys: "
-	// The cursor does not blink, so there is nothing to wait for.
-	_ = s.input.Focus()
 	return s
 }
 

@@ -31,7 +31,9 @@ type host struct {
 	fixed   bool
 	changer Changer
 	// namespace is the only one whose claims and pods are shown, empty for all.
-	namespace     string
+	namespace string
+	// sorts are the orders that the user wants lists to begin with.
+	sorts         map[string]Sort
 	width, height int
 	// stack has the screens that were opened one from the other, the view first.
 	stack []screen
@@ -93,9 +95,21 @@ func (h *host) causes() *live.Causes {
 // push opens a screen on top of the current one.
 func (h *host) push(s screen) tea.Cmd {
 	h.line.Close()
+	h.order(s)
 	h.stack = append(h.stack, s)
 	h.resize()
 	return h.refresh()
+}
+
+// order gives a new list the order that the user wants.
+func (h *host) order(s screen) {
+	list, ok := s.(*listScreen)
+	if !ok {
+		return
+	}
+	if by, ok := h.sorts[list.id.String()]; ok {
+		list.wanted.SortBy, list.wanted.Descending = by.Column, by.Descending
+	}
 }
 
 // back leaves the screen that is shown.

@@ -4,6 +4,7 @@
 package tui
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"strings"
@@ -33,7 +34,7 @@ type Model struct {
 func New(ctx context.Context, opts Options) *Model {
 	m := &Model{opts: opts, mouse: opts.Mouse, host: &host{
 		ctx: ctx, now: opts.Now, keys: newKeyMap(), look: widget.NewLook(opts.Env), fixed: opts.Fixed, changer: opts.Changer,
-		namespace: opts.Namespace, width: 80, height: 24, panes: map[views.ID]paneWish{},
+		namespace: opts.Namespace, sorts: opts.Settings.Sort, width: 80, height: 24, panes: map[views.ID]paneWish{},
 	}}
 	if m.now == nil {
 		m.now = time.Now
@@ -53,6 +54,9 @@ func New(ctx context.Context, opts Options) *Model {
 	for id := views.Pools; id <= views.Teams; id++ {
 		m.views = append(m.views, newList(id, views.Scope{}))
 	}
+	for _, s := range m.views {
+		m.order(s)
+	}
 	m.stack = []screen{m.views[m.view]}
 	m.resize()
 	return m
@@ -68,7 +72,7 @@ func (m *Model) Init() tea.Cmd {
 
 // configure sets the dashboard up as its user wants it.
 func (m *Model) configure(c *Settings) {
-	m.look.SetTheme(c.Theme)
+	m.look.SetTheme(cmp.Or(c.Theme, widget.NewTheme(widget.ThemeDefault)), m.opts.fewColors)
 	// They were checked.
 	_ = m.keys.choose(c.Keys)
 	if id := slices.Index(views.Names(), strings.ToLower(c.View)); id >= 0 {

@@ -40,6 +40,8 @@ type Options struct {
 	Leave    func()
 	// connect makes the connection, where there is no Source yet.
 	connect func(ctx context.Context) (Connection, error)
+	// fewColors is true on a terminal with no more than 16 colors.
+	fewColors bool
 	// Settings are how the user wants the dashboard.
 	Settings Settings
 	// Env looks up variables of the environment.

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"strings"
 	"time"
 
@@ -36,9 +37,12 @@ func Run(ctx context.Context, opts Options, in io.Reader, out io.Writer) error {
 	// a message to a program that the context has ended already, with the terminal
 	// still raw.
 	program := []tea.ProgramOption{tea.WithContext(ctx), tea.WithoutSignalHandler(), tea.WithInput(in), tea.WithOutput(out), tea.WithFPS(framesPerSecond)}
-	if !opts.Color {
-		program = append(program, tea.WithColorProfile(colorprofile.ASCII))
+	profile := colorprofile.ASCII
+	if opts.Color {
+		profile = colorprofile.Detect(out, os.Environ())
 	}
+	opts.fewColors = profile == colorprofile.ANSI
+	program = append(program, tea.WithColorProfile(profile))
 	// The terminal keeps its title aside. Bubble Tea would leave it without any.
 	if _, err := io.WriteString(out, ansi.WindowOp(saveTitle, titleOfWindow)); err != nil {
 		return fmt.Errorf("show the dashboard: %w", err)

@@ -7,11 +7,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
-	"strings"
+	"slices"
 	"syscall"
 
 	"go.yaml.in/yaml/v3"
@@ -24,25 +23,35 @@ import (
 
 // Settings are how a user wants the dashboard. The zero value is the dashboard as it comes.
 type Settings struct {
-	// View is the one to begin with, Theme the set of colors; empty for the usual ones.
-	View, Theme string
+	// View is the view to begin with, empty for the overview, Theme the colors, nil for the usual
+	// ones.
+	View  string
+	Theme *widget.Theme
 	// Mouse and Bell are nil where the file says nothing.
 	Mouse, Bell *bool
 	// Columns are the titles of the columns of a view, in their order.
 	Columns map[string][]string
+	// Sort are the columns by which views are sorted at first.
+	Sort map[string]Sort
 	// Keys are the keys of an action.
 	Keys map[string][]string
 }
 
-// settingNames are the names that a file of settings may use.
-type settingNames struct {
-	Views, Themes, Actions []string
-	// Columns are the columns of each view that has any.
-	Columns map[string][]string
+// Sort is an order of a list.
+type Sort struct {
+	// Column is the place of the column among the shown ones.
+	Column     int
+	Descending bool
 }
 
-// maxSettings is more than any file of settings has.
-const maxSettings = 1 << 20
+// settingNames are the names that a file of settings may use.
+type settingNames struct {
+	Views, Actions []string
+	// Columns are the columns of each view that has any.
+	Columns map[string][]string
+	// Themes is the directory of further themes.
+	Themes string
+}
 
 // SettingsPath returns the file of this user; empty where the system does not say where it would
 // be.
@@ -70,26 +79,18 @@ func ReadSettings(path string) (Settings, error) {
 
 // readSettings reads a file. It calls known only if there is one.
 func readSettings(path string, known func() (settingNames, error)) (Settings, error) {
-	file, err := os.Open(path)
+	text, err := readText(path)
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) {
 		return Settings{}, nil
 	}
 	if err != nil {
-		return Settings{}, fmt.Errorf("read the settings of the dashboard: %w", err)
-	}
-	// It was only read.
-	defer func() { _ = file.Close() }()
-	text, err := io.ReadAll(io.LimitReader(file, maxSettings+1))
-	if err != nil {
-		return Settings{}, fmt.Errorf("read the settings of the dashboard: %w", err)
-	}
-	if len(text) > maxSettings {
-		return Settings{}, fmt.Errorf("read %s: it is larger than %d MiB", path, maxSettings>>20)
+		return Settings{}, err
 	}
 	names, err := known()
 	if err != nil {
 		return Settings{}, fmt.Errorf("read the settings of the dashboard: %w", err)
 	}
+	names.Themes = filepath.Join(filepath.Dir(path), "themes")
 	settings, err := parseSettings(text, names)
 	if err != nil {
 		return Settings{}, fmt.Errorf("read %s: %w", path, err)
@@ -99,7 +100,7 @@ func readSettings(path string, known func() (settingNames, error)) (Settings, er
 
 // knownSettings returns the names that a file of settings can use.
 func knownSettings() (settingNames, error) {
-	known := settingNames{Views: views.Names(), Themes: widget.Themes(), Columns: map[string][]string{}}
+	known := settingNames{Views: views.Names(), Columns: map[string][]string{}}
 	keys := newKeyMap()
 	for _, named := range keys.named() {
 		known.Actions = append(known.Actions, named.name)
@@ -122,43 +123,77 @@ func knownSettings() (settingNames, error) {
 }
 
 func parseSettings(text []byte, known settingNames) (Settings, error) {
-	decoder := yaml.NewDecoder(strings.NewReader(string(text)))
-	var document, second yaml.Node
-	switch err := decoder.Decode(&document); {
-	case errors.Is(err, io.EOF):
-		return Settings{}, nil
-	case err != nil:
-		return Settings{}, errors.New(strings.TrimPrefix(err.Error(), "yaml: "))
-	}
-	if err := decoder.Decode(&second); !errors.Is(err, io.EOF) {
-		return Settings{}, errors.New("expected one document")
-	}
 	c := Settings{}
-	root := document.Content[0]
-	if root.Kind == yaml.ScalarNode && root.Tag == "!!null" {
-		return c, nil
+	root, err := parseDocument(text)
+	if root == nil || err != nil {
+		return c, err
 	}
-	return c, readFields(root, "", map[string]func(*yaml.Node, string) error{
+	readSorts := func() error { return nil }
+	err = readFields(root, "", map[string]func(*yaml.Node, string) error{
 		"view":    func(n *yaml.Node, at string) (err error) { c.View, err = readWord(n, at, known.Views); return err },
-		"theme":   func(n *yaml.Node, at string) (err error) { c.Theme, err = readWord(n, at, known.Themes); return err },
+		"theme":   func(n *yaml.Node, at string) (err error) { c.Theme, err = readTheme(n, at, known.Themes); return err },
 		"mouse":   func(n *yaml.Node, at string) (err error) { c.Mouse, err = readBool(n, at); return err },
 		"bell":    func(n *yaml.Node, at string) (err error) { c.Bell, err = readBool(n, at); return err },
 		"columns": func(n *yaml.Node, at string) (err error) { c.Columns, err = readColumns(n, at, known); return err },
-		"keys":    func(n *yaml.Node, at string) (err error) { c.Keys, err = readKeys(n, at, known); return err },
+		"sort": func(n *yaml.Node, at string) error {
+			// The columns may be chosen further down.
+			readSorts = func() (err error) { c.Sort, err = readSort(n, at, known, c.Columns); return err }
+			return nil
+		},
+		"keys": func(n *yaml.Node, at string) (err error) { c.Keys, err = readKeys(n, at, known); return err },
 	})
+	if err != nil {
+		return c, err
+	}
+	return c, readSorts()
 }
+
+// others stands for the columns that are not named.
+const others = "*"
 
 // readColumns reads the titles of columns by view.
 func readColumns(n *yaml.Node, at string, known settingNames) (map[string][]string, error) {
 	chosen := map[string][]string{}
 	of := map[string]func(*yaml.Node, string) error{}
 	for view, titles := range known.Columns {
-		of[view] = func(n *yaml.Node, at string) (err error) {
-			chosen[view], err = readWords(n, at, func(n *yaml.Node, at string) (string, error) { return readWord(n, at, titles) })
+		names := append(slices.Clone(titles), others)
+		of[view] = func(n *yaml.Node, at string) error {
+			words, err := readWords(n, at, func(n *yaml.Node, at string) (string, error) { return readWord(n, at, names) })
+			if rest := slices.Index(words, others); rest >= 0 {
+				unnamed := slices.DeleteFunc(slices.Clone(titles), func(title string) bool { return slices.Contains(words, title) })
+				words = slices.Replace(words, rest, rest+1, unnamed...)
+			}
+			chosen[view] = words
 			return err
 		}
 	}
 	return chosen, readFields(n, at, of)
+}
+
+// readSort reads the column to sort by, and whether the last comes first, by view. The columns of
+// some views were chosen.
+func readSort(n *yaml.Node, at string, known settingNames, chosen map[string][]string) (map[string]Sort, error) {
+	sorts := map[string]Sort{}
+	of := map[string]func(*yaml.Node, string) error{}
+	for view, titles := range known.Columns {
+		if len(chosen[view]) > 0 {
+			titles = chosen[view]
+		}
+		names := slices.Clone(titles)
+		for _, title := range titles {
+			names = append(names, title+" desc")
+		}
+		of[view] = func(n *yaml.Node, at string) error {
+			word, err := readWord(n, at, names)
+			if err != nil {
+				return wrongValue(n, at, oneOf(titles)+", with desc behind it for the reverse")
+			}
+			place := slices.Index(names, word)
+			sorts[view] = Sort{Column: place % len(titles), Descending: place >= len(titles)}
+			return nil
+		}
+	}
+	return sorts, readFields(n, at, of)
 }
 
 // readKeys reads the keys of actions.

@@ -4,8 +4,12 @@
 package tui
 
 import (
+	"bytes"
+	"errors"
 	"fmt"
+	"io"
 	"maps"
+	"os"
 	"regexp"
 	"slices"
 	"strconv"
@@ -13,12 +17,56 @@ import (
 	"unicode"
 
 	"go.yaml.in/yaml/v3"
+
+	"github.com/kubectl-dra/kubectl-dra/pkg/english"
 )
+
+// maxSettings is more than any file of settings or colors has.
+const maxSettings = 1 << 20
+
+// readText reads a file.
+func readText(path string) ([]byte, error) {
+	file, err := os.Open(path)
+	if err != nil {
+		return nil, fmt.Errorf("read the settings of the dashboard: %w", err)
+	}
+	// It was only read.
+	defer func() { _ = file.Close() }()
+	text, err := io.ReadAll(io.LimitReader(file, maxSettings+1))
+	if err != nil {
+		return nil, fmt.Errorf("read the settings of the dashboard: %w", err)
+	}
+	if len(text) > maxSettings {
+		return nil, fmt.Errorf("read %s: it is larger than %d MiB", path, maxSettings>>20)
+	}
+	return text, nil
+}
+
+// parseDocument parses the only document of a text; nil if there is nothing in it.
+func parseDocument(text []byte) (*yaml.Node, error) {
+	decoder := yaml.NewDecoder(bytes.NewReader(text))
+	var document, second yaml.Node
+	switch err := decoder.Decode(&document); {
+	case errors.Is(err, io.EOF):
+		return nil, nil
+	case err != nil:
+		return nil, errors.New(strings.TrimPrefix(err.Error(), "yaml: "))
+	}
+	if err := decoder.Decode(&second); !errors.Is(err, io.EOF) {
+		return nil, errors.New("expected one document")
+	}
+	root := document.Content[0]
+	if root.Kind == yaml.ScalarNode && root.Tag == "!!null" {
+		return nil, nil
+	}
+	return root, nil
+}
 
 // readFields reads a mapping: each field has a reader. What has none is an error.
 func readFields(n *yaml.Node, at string, readers map[string]func(n *yaml.Node, at string) error) error {
+	names := slices.Sorted(maps.Keys(readers))
 	if n.Kind != yaml.MappingNode {
-		return wrongValue(n, at, "fields such as "+slices.Sorted(maps.Keys(readers))[0]+": …")
+		return wrongValue(n, at, "fields such as "+names[0]+": …")
 	}
 	seen := map[string]bool{}
 	for i := 0; i+1 < len(n.Content); i += 2 {
@@ -27,7 +75,7 @@ func readFields(n *yaml.Node, at string, readers map[string]func(n *yaml.Node, a
 		read, known := readers[name.Value]
 		switch {
 		case !known:
-			return fmt.Errorf("line %d, field %s: unknown field; expected %s", name.Line, path, oneOf(slices.Sorted(maps.Keys(readers))))
+			return fmt.Errorf("line %d, field %s: unknown field; expected %s%s", name.Line, path, oneOf(names), english.DidYouMean(name.Value, names))
 		case seen[name.Value]:
 			return fmt.Errorf("line %d, field %s: it is there twice", name.Line, path)
 		}
@@ -41,12 +89,14 @@ func readFields(n *yaml.Node, at string, readers map[string]func(n *yaml.Node, a
 
 // readWord reads one of some words, whatever the case of its letters.
 func readWord(n *yaml.Node, at string, known []string) (string, error) {
-	if n.Kind == yaml.ScalarNode {
-		if i := slices.IndexFunc(known, func(name string) bool { return strings.EqualFold(name, n.Value) }); i >= 0 {
-			return known[i], nil
-		}
+	err := wrongValue(n, at, oneOf(known))
+	if n.Kind != yaml.ScalarNode {
+		return "", err
 	}
-	return "", wrongValue(n, at, oneOf(known))
+	if i := slices.IndexFunc(known, func(name string) bool { return strings.EqualFold(name, n.Value) }); i >= 0 {
+		return known[i], nil
+	}
+	return "", fmt.Errorf("%w%s", err, english.DidYouMean(n.Value, known))
 }
 
 // readWords reads a word or a list of them. There has to be one at least, and none twice.

@@ -56,11 +56,7 @@ func (m matchesMsg) of() *Finder { return m.model }
 
 // NewFinder makes a list without items, see [Finder.Load].
 func NewFinder(prompt string) *Finder {
-	m := &Finder{input: textinput.New()}
-	m.input.Prompt = prompt
-	// The cursor does not blink, so there is nothing to wait for.
-	_ = m.input.Focus()
-	return m
+	return &Finder{input: NewInput(prompt)}
 }
 
 // Load lists the items in the background.

@@ -34,15 +34,12 @@ type Line struct {
 func (l *Line) Open(q *Question) {
 	l.asked = q
 	// A new one: what could be completed before stays in the old one.
-	l.input = textinput.New()
-	l.input.Prompt = q.Prompt
+	l.input = NewInput(q.Prompt)
 	l.Resize(l.width)
 	l.input.SetValue(q.Value)
 	l.input.CursorEnd()
 	l.input.ShowSuggestions = len(q.Proposed) > 0
 	l.input.SetSuggestions(q.Proposed)
-	// The cursor does not blink, so there is nothing to wait for.
-	_ = l.input.Focus()
 }
 
 // Close asks nothing any more.

@@ -4,7 +4,6 @@
 package widget
 
 import (
-	"image/color"
 	"regexp"
 	"strings"
 
@@ -13,36 +12,16 @@ import (
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 )
 
-// Tone is the meaning of a piece of text. Colors only repeat it.
-type Tone int
-
-// The tones, each with a style of its own.
-const (
-	Plain Tone = iota
-	Faint
-	Strong
-	Good
-	Busy
-	Warning
-	Bad
-	// level is the first of the tones of a scale.
-	level
-)
-
-// Levels is the number of steps of a scale, from nothing to full.
-const Levels = 8
-
-// Level returns the tone of a step of a scale, from 0 for nothing to Levels-1 for full.
-func Level(step int) Tone { return level + Tone(min(max(step, 0), Levels-1)) }
-
-// Look is how things are drawn. It uses nothing but the sixteen colors that
-// the terminal's own theme defines, so that it can be read on any background.
+// Look is how things are drawn.
 type Look struct {
 	styles [level + Levels]lipgloss.Style
+	// filled are the styles of blocks in the color of the background that text of the tone has;
+	// nil for a tone without one.
+	filled [level]*lipgloss.Style
 	// Tab is the style of the name of the shown view, Header the style of column titles.
 	Tab, Header lipgloss.Style
 	Glyphs      Glyphs
-	// recolor has the colors of texts that others drew; nil to leave them.
+	// recolor has the colors of texts that pkg/render drew.
 	recolor *strings.Replacer
 	// ascii is true where the locale has nothing else.
 	ascii bool
@@ -62,57 +41,47 @@ type Glyphs struct {
 // NewLook takes the locale from the environment: without UTF-8, everything is
 // drawn with ASCII.
 func NewLook(env func(string) string) Look {
-	l := Look{
-		Tab:    lipgloss.NewStyle().Reverse(true).Bold(true),
-		Header: lipgloss.NewStyle().Bold(true),
-		Glyphs: asciiGlyphs(),
-		ascii:  !isUTF8(env),
-	}
-	l.styles[Plain] = lipgloss.NewStyle()
-	l.styles[Faint] = lipgloss.NewStyle().Faint(true)
-	l.styles[Strong] = lipgloss.NewStyle().Bold(true)
-	l.styles[Good] = lipgloss.NewStyle().Foreground(lipgloss.Green)
-	l.styles[Busy] = lipgloss.NewStyle().Foreground(lipgloss.Cyan)
-	l.styles[Warning] = lipgloss.NewStyle().Foreground(lipgloss.Yellow)
-	l.styles[Bad] = lipgloss.NewStyle().Foreground(lipgloss.Red)
-	for step, color := range []color.Color{lipgloss.Green, lipgloss.Green, lipgloss.Cyan, lipgloss.Cyan, lipgloss.BrightCyan, lipgloss.BrightBlue, lipgloss.Blue, lipgloss.Magenta} {
-		l.styles[Level(step)] = lipgloss.NewStyle().Foreground(color)
-	}
+	l := Look{Glyphs: asciiGlyphs(), ascii: !isUTF8(env)}
+	l.SetTheme(NewTheme(ThemeDefault), false)
 	if !l.ascii {
 		l.Glyphs = unicodeGlyphs()
 	}
 	return l
 }
 
-// The sets of colors.
-const (
-	ThemeDefault    = "default"
-	ThemeColorBlind = "color-blind"
-)
-
-// Themes returns the names of all sets of colors.
-func Themes() []string { return []string{ThemeDefault, ThemeColorBlind} }
-
-// SetTheme changes the colors. Those for the color-blind tell by blue and yellow, and by
-// brightness, what others tell by green and red.
-func (l *Look) SetTheme(name string) {
-	if name != ThemeColorBlind {
-		return
+// SetTheme changes the colors. few is true on a terminal with no more than 16.
+func (l *Look) SetTheme(theme *Theme, few bool) {
+	for i, name := range StyleNames() {
+		style := theme.Styles[name]
+		switch name {
+		case styleTab:
+			l.Tab = style.drawn()
+		case styleTitles:
+			l.Header = style.drawn()
+		default:
+			l.styles[Faint+Tone(i)], l.filled[Faint+Tone(i)] = style.drawn(), style.filled()
+		}
 	}
-	l.styles[Good] = lipgloss.NewStyle().Foreground(lipgloss.Blue)
-	l.styles[Busy] = lipgloss.NewStyle().Foreground(lipgloss.BrightBlue)
-	l.styles[Warning] = lipgloss.NewStyle().Foreground(lipgloss.Yellow)
-	l.styles[Bad] = lipgloss.NewStyle().Foreground(lipgloss.Black).Background(lipgloss.BrightYellow)
-	l.recolor = strings.NewReplacer("\x1b[1;31m", "\x1b[1;30;103m", "\x1b[1;32m", "\x1b[1;34m")
+	scale := theme.Scale
+	if few {
+		scale = theme.Scale16
+	}
+	for step, color := range scale {
+		l.styles[Level(step)] = Style{Color: color}.drawn()
+	}
+	bold := func(name string) string {
+		style := theme.Styles[name]
+		style.Bold = true
+		return style.Opening()
+	}
+	l.recolor = strings.NewReplacer(
+		"\x1b[1m", theme.Styles["strong"].Opening(), "\x1b[2m", theme.Styles["faint"].Opening(),
+		"\x1b[1;32m", bold("good"), "\x1b[1;33m", bold("warning"), "\x1b[1;31m", bold("bad"),
+	)
 }
 
 // Recolor gives a text that pkg/render drew the colors of the theme.
-func (l *Look) Recolor(text string) string {
-	if l.recolor == nil {
-		return text
-	}
-	return l.recolor.Replace(text)
-}
+func (l *Look) Recolor(text string) string { return l.recolor.Replace(text) }
 
 // isUTF8 reports whether the locale is UTF-8, by the order of precedence of POSIX. An
 // environment that says nothing, as on Windows, is taken for UTF-8.
@@ -149,7 +118,18 @@ func (l *Look) Say(t Tone, text string) string {
 	if t == Plain || text == "" {
 		return text
 	}
-	return l.styles[t].Render(text)
+	if t >= level || l.filled[t] == nil {
+		return l.styles[t].Render(text)
+	}
+	at := blocks.FindStringIndex(text)
+	switch {
+	case at == nil:
+		return l.styles[t].Render(text)
+	case at[0] > 0:
+		return l.styles[t].Render(text[:at[0]]) + l.Say(t, text[at[0]:])
+	default:
+		return l.filled[t].Render(text[:at[1]]) + l.Say(t, text[at[1]:])
+	}
 }
 
 const (
