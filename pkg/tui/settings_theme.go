@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"image/color"
 	"maps"
+	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -23,10 +24,12 @@ import (
 // readTheme reads the name of a theme and, unless the theme needs none, its file in a directory.
 func readTheme(n *yaml.Node, at, dir string) (*widget.Theme, error) {
 	names := widget.Themes()
-	// The pattern is right, and a directory that cannot be read has no files.
-	files, _ := filepath.Glob(filepath.Join(dir, "*.yaml"))
+	// A directory that cannot be read has no themes.
+	files, _ := os.ReadDir(dir)
 	for _, file := range files {
-		names = append(names, strings.TrimSuffix(filepath.Base(file), ".yaml"))
+		if name, ok := strings.CutSuffix(file.Name(), ".yaml"); ok {
+			names = append(names, name)
+		}
 	}
 	name, err := readWord(n, at, names)
 	if err != nil {
