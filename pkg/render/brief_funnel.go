@@ -178,6 +178,10 @@ func (r funnelRow) within(room, lines int) string {
 		}
 	}
 	for n := min(len(words)-1, lines*room); n > 0 && !fits(r.textAtPlace()); n-- {
+		if _, err := strconv.Atoi(words[n-1]); err == nil && n > 1 {
+			// A number without its noun would mislead.
+			continue
+		}
 		r.text = strings.TrimRight(strings.Join(words[:n], " "), ",;") + " …"
 	}
 	return r.textAtPlace()

@@ -25,6 +25,7 @@ func TestFunnelRowWithin(t *testing.T) {
 		{funnelRow{text: "10Gi of 80Gi available (17); 30Gi of 40Gi available (13); 8 others (72)", place: "84 nodes"}, 36, 1, "10Gi of 80Gi available … (84 nodes)"},
 		{funnelRow{text: "ecc=uncorrectable, set by driver gpu.example.com", place: "gpu-01, gpu-02 and 7 more"}, 48, 1, "ecc=uncorrectable … (gpu-01, gpu-02 and 7 more)"},
 		{funnelRow{text: "on 315 nodes, at most 8 on one (node-00000)"}, 34, 1, "on 315 nodes, at most 8 on one …"},
+		{funnelRow{text: "50G of 100G available (2), 1 other (6)", place: "6 nodes"}, 41, 1, "50G of 100G available (2) … (6 nodes)"},
 		{funnelRow{text: "short"}, 2, 1, "short"},
 	} {
 		if got := test.row.within(test.room, test.lines); got != test.want {

@@ -75,7 +75,8 @@ func TestImpactFitsTerminal(t *testing.T) {
 		`Drain node n1: 24 pods evicted: 8 find no place (1 even without this change), 8
   not created again (8 would fit elsewhere), 8 fit elsewhere; blocked by
   PodDisruptionBudget ml/train
-`, `
+`,
+		`
 Evicted (-o wide shows each pod)
   7 pods     ml/job/train  no place. Node n4: 0 of 8 devices available (8
                            allocated). And 6 other reasons.
@@ -83,7 +84,9 @@ Evicted (-o wide shows each pod)
                            devices available (8 allocated).
   8 pods     bare pods     not created again; others like them fit on n2
   8 pods     ml/job/train  -> n2, n3 and 6 more
-`, "kubectl drain n1"} {
+`,
+		"kubectl drain n1",
+	} {
 		if !strings.Contains(small, want) {
 			t.Errorf("got\n%s\nwant\n%s", small, want)
 		}
