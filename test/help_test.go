@@ -90,6 +90,9 @@ func TestHelpExamples(t *testing.T) {
 	// Some examples read these files.
 	for _, line := range []string{
 		"kubectl dra snapshot -o cluster.yaml.gz " + reading,
+		"kubectl dra snapshot -o new.yaml.gz " + reading,
+		"kubectl dra snapshot -o old.yaml.gz " + reading + " --snapshot rule.yaml",
+		"kubectl dra snapshot -o yesterday.yaml.gz " + reading + " --snapshot rule.yaml",
 		"kubectl dra node-probe preview --simulate dgx-h100 --node-name gpu-01 -o yaml > preview.yaml",
 	} {
 		if _, stderr, code := run(t, line, "", ""); code != 0 {
@@ -125,7 +128,7 @@ func TestHelpExamples(t *testing.T) {
 					onNode += " --simulate dgx-h100"
 				}
 				add := reading
-				if strings.Contains(line, "--snapshot") || words[2] == "completion" {
+				if strings.Contains(line, "--snapshot") || strings.Contains(line, "new.yaml.gz") || words[2] == "completion" {
 					add = ""
 				}
 				if strings.Contains(line, "dra taints add ") || strings.Contains(line, "dra taints remove ") || words[2] == "test" {
@@ -143,7 +146,7 @@ func TestHelpExamples(t *testing.T) {
 				}
 				stdout, stderr, code := run(t, example, add, onNode)
 				switch {
-				case slices.Contains([]string{"why", "fit", "plan", "impact", "status", "doctor", "lint", "test", "node-probe"}, words[2]) && code <= 2:
+				case slices.Contains([]string{"why", "fit", "plan", "impact", "status", "diff", "doctor", "lint", "test", "node-probe"}, words[2]) && code <= 2:
 				case code != 0:
 					t.Errorf("exit code %d: %s", code, stderr)
 				}

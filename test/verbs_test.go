@@ -147,6 +147,12 @@ func TestVerbs(t *testing.T) {
 			goldenRun(t, filepath.Join("verbs", name+".golden"), "200", append(args, "--snapshot", filepath.Join("..", "examples", "cluster"))...)
 		})
 	}
+	for output, flags := range map[string][]string{"text": nil, "wide": {"-o", "wide"}, "json": {"-o", "json"}, "yaml": {"-o", "yaml"}} {
+		t.Run("diff/"+output, func(t *testing.T) {
+			args := []string{"diff", filepath.Join("..", "examples", "change", "before.yaml"), filepath.Join("..", "examples", "change", "after.yaml")}
+			goldenRun(t, filepath.Join("verbs", "diff", output+".golden"), "80", append(args, flags...)...)
+		})
+	}
 	for _, width := range []string{"80", "120"} {
 		t.Run("status-"+width, func(t *testing.T) {
 			goldenRun(t, filepath.Join("verbs", "status-"+width+".golden"), width, "status", "--snapshot", filepath.Join("..", "examples", "cluster"))

@@ -163,6 +163,7 @@ from a cluster or from a snapshot file, and changes nothing unless it is told to
 	cli.AddCommands(root, "Explain",
 		why.New(streams, config),
 		newStatus(streams, config),
+		newDiff(streams, config),
 		newFit(streams, config),
 		check.NewDoctor(streams, config, build.Version),
 		check.NewLint(streams, config, build.Version),

@@ -182,14 +182,16 @@ func (s *Scenario) Conflict(ctx context.Context) ([]int, error) {
 }
 
 // conflict finds a minimal set of facts that cannot all hold where some are given up, and
-// the kinds of facts that it assumes. The method is QuickXplain (Junker, AAAI 2004); earlier
-// facts are preferred.
+// the kinds of facts that it assumes. Earlier facts are preferred.
 func (s *Scenario) conflict(ctx context.Context, given []int) (chosen []int, assumed []factKind, err error) {
 	suspected, granted, assumed, err := s.suspects(ctx, given)
 	if err != nil || suspected == nil {
 		return nil, nil, err
 	}
-	chosen, err = s.explain(ctx, granted, false, suspected)
+	chosen, err = Minimal(func(facts []int) (bool, error) {
+		ok, err := s.fits(ctx, facts)
+		return !ok, err
+	}, granted, suspected)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -255,32 +257,6 @@ func (s *Scenario) eachAlone(ctx context.Context, given []int) bool {
 		}
 	}
 	return several
-}
-
-// explain returns the recursion of QuickXplain: a minimal part of candidates that conflict
-// with background. grown reports whether something was added to the background since it was
-// last checked.
-func (s *Scenario) explain(ctx context.Context, background []int, grown bool, candidates []int) ([]int, error) {
-	if grown {
-		ok, err := s.fits(ctx, background)
-		if err != nil || !ok {
-			return nil, err
-		}
-	}
-	if len(candidates) <= 1 {
-		return candidates, nil
-	}
-	half := len(candidates) / 2
-	first, second := candidates[:half], candidates[half:]
-	fromSecond, err := s.explain(ctx, slices.Concat(background, first), true, second)
-	if err != nil {
-		return nil, err
-	}
-	fromFirst, err := s.explain(ctx, slices.Concat(background, fromSecond), len(fromSecond) > 0, first)
-	if err != nil {
-		return nil, err
-	}
-	return slices.Concat(fromFirst, fromSecond), nil
 }
 
 // maxSame bounds the nodes that are compared with the one of the conflict.
