@@ -149,7 +149,7 @@ func TestVerbs(t *testing.T) {
 	}
 	for output, flags := range map[string][]string{"text": nil, "wide": {"-o", "wide"}, "json": {"-o", "json"}, "yaml": {"-o", "yaml"}} {
 		t.Run("diff/"+output, func(t *testing.T) {
-			args := []string{"diff", filepath.Join("..", "examples", "change", "before.yaml"), filepath.Join("..", "examples", "change", "after.yaml")}
+			args := []string{"diff", filepath.Join("..", "docs", "diff", "before.yaml"), filepath.Join("..", "docs", "diff", "after.yaml")}
 			goldenRun(t, filepath.Join("verbs", "diff", output+".golden"), "80", append(args, flags...)...)
 		})
 	}

@@ -21,7 +21,7 @@ import (
 
 func read(t *testing.T, path ...string) *snapshot.Snapshot {
 	t.Helper()
-	s, err := load.Load(t.Context(), []string{filepath.Join(append([]string{"..", "..", "examples"}, path...)...)}, load.Options{})
+	s, err := load.Load(t.Context(), []string{filepath.Join(append([]string{"..", ".."}, path...)...)}, load.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -49,7 +49,7 @@ func messages(changes []api.Change) string {
 // TestNothing compares a cluster with itself, and with what drivers, kubelets and the API server
 // write while nothing changes.
 func TestNothing(t *testing.T) {
-	old, later := read(t, "cluster"), read(t, "cluster")
+	old, later := read(t, "examples", "cluster"), read(t, "examples", "cluster")
 	later.TakenAt = later.TakenAt.Add(time.Second)
 	newest := newestGenerations(later.Slices)
 	for i, s := range later.Slices {
@@ -81,7 +81,7 @@ func TestNothing(t *testing.T) {
 
 // TestMirror compares two states in both directions.
 func TestMirror(t *testing.T) {
-	before, after := read(t, "change", "before.yaml"), read(t, "change", "after.yaml")
+	before, after := read(t, "docs", "diff", "before.yaml"), read(t, "docs", "diff", "after.yaml")
 	one, other := between(t, before, after, Options{}), between(t, after, before, Options{})
 	if diff := cmp.Diff(ids(one.Began), ids(other.Ended)); diff != "" || len(one.Began) != 2 {
 		t.Errorf("%d causes began: %s", len(one.Began), diff)
@@ -126,7 +126,7 @@ func ids(causes []api.Cause) []string {
 
 // TestArrived asks about pods that wait in one of the states alone.
 func TestArrived(t *testing.T) {
-	before, after := read(t, "change", "before.yaml"), read(t, "change", "after.yaml")
+	before, after := read(t, "docs", "diff", "before.yaml"), read(t, "docs", "diff", "after.yaml")
 	target := explain.Options{Object: api.Ref(api.KindPod, "ml", "train")}
 	without := func(s *snapshot.Snapshot) *snapshot.Snapshot {
 		out := *s
@@ -134,7 +134,7 @@ func TestArrived(t *testing.T) {
 		out.Claims = out.Claims[:1]
 		return &out
 	}
-	scheduled := read(t, "change", "before.yaml")
+	scheduled := read(t, "docs", "diff", "before.yaml")
 	pod, claim := scheduled.Pod("ml", "train"), scheduled.Claim("ml", "train-gpu")
 	pod.Spec.NodeName = "gpu-1"
 	claim.Status.Allocation = &resourceapi.AllocationResult{}
