@@ -24,7 +24,7 @@ func (p *Page) nodes() box {
 		open:  func(i int) any { return selected(i).Open },
 		item:  func(i int) any { return selected(i).Item },
 		about: func(i int) (string, []string) { return "Node", selected(i).About },
-		rows: func(width int) (string, []string) {
+		rows: func(int) (string, []string) {
 			return "", p.cells.View(p.look, p.selected == nodesKey)
 		},
 	}

@@ -203,9 +203,11 @@ func (m *HeatMap) Right(by int) {
 // Down moves the cursor by so many lines, in the same column as far as there is one. It returns
 // by how many lines it could not move.
 func (m *HeatMap) Down(by int) (left int) {
-	for ; by > 0 && m.downOne(); by-- {
+	for by > 0 && m.downOne() {
+		by--
 	}
-	for ; by < 0 && m.upOne(); by++ {
+	for by < 0 && m.upOne() {
+		by++
 	}
 	return by
 }
@@ -265,7 +267,7 @@ func (m *HeatMap) place(line int) (from, to, cell int) {
 // whether there is one.
 func (m *HeatMap) Click(x, y int) (again, found bool) {
 	from, to, cell := m.place(m.first + y)
-	x -= 1
+	x--
 	block := m.shape.block() + besideGap
 	group := from + x/block
 	if x < 0 || group >= to {
@@ -339,7 +341,8 @@ func (m *HeatMap) draw(l *Look, group, from int, cursor bool) string {
 	for at := from; at < to; {
 		// Cells with one tone are drawn at once.
 		end := at + 1
-		for !(cursor && at == m.at) && end < to && g.Cells[end].Tone == g.Cells[at].Tone && !(cursor && end == m.at) {
+		apart := func(at int) bool { return cursor && at == m.at }
+		for end < to && g.Cells[end].Tone == g.Cells[at].Tone && !apart(at) && !apart(end) {
 			end++
 		}
 		run := make([]string, 0, end-at)
