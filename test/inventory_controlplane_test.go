@@ -169,14 +169,24 @@ func (c *cluster) checkTrees(t *testing.T, p *program, namespace string) {
 					t.Fatal(err)
 				}
 				tree := p.output(t, "tree", "pod/"+name, "-n", namespace)
-				for _, want := range []string{"Pod " + namespace + "/" + name, "ResourceClaim " + namespace + "/" + claim.Name, "Device " + device, "Node " + pod.Spec.NodeName} {
+				for _, want := range []string{"Pod " + namespace + "/" + name, "ResourceClaim " + namespace + "/" + claim.Name, "Device " + result.Driver + "/" + result.Pool + "/", "Node " + pod.Spec.NodeName} {
 					if !strings.Contains(tree, want) {
 						t.Errorf("the tree of pod %s has no %q:\n%s", name, want, tree)
 					}
 				}
+				// Text has devices with the same facts together, JSON has each.
+				roots := items[api.Branch](t, p, "tree", "pod/"+name, "-n", namespace)
+				if !slices.ContainsFunc(roots, func(b api.Branch) bool { return hasBranch(&b, api.KindDevice, device) }) {
+					t.Errorf("the tree of pod %s has no device %s: %+v", name, device, roots)
+				}
 			}
 		}
 	}
+}
+
+// hasBranch reports whether a tree has a branch of a kind and a name.
+func hasBranch(b *api.Branch, kind, name string) bool {
+	return b.Of == kind && b.Name == name || slices.ContainsFunc(b.Branches, func(b api.Branch) bool { return hasBranch(&b, kind, name) })
 }
 
 // consumers returns the names of those that a claim is reserved for.

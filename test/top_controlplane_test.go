@@ -33,12 +33,12 @@ func TestTop(t *testing.T) {
 		term.keys("/")
 		term.types("!node-1")
 		term.shows("1/2 of 4 devices", "", "node-1  ")
-		term.keys("Enter", ">", ">", "r")
+		term.keys("Enter", ".", ".", "r")
 		term.shows("DEVICE ▼", "filter !node-1")
 		// A key right behind Escape would be one with Alt.
 		term.keys("Escape")
 		term.shows("4 devices", "", "filter !")
-		term.keys("<", "<", "r")
+		term.keys(",", ",", "r")
 		term.shows("4 devices", "", "▼", "▲")
 	})
 	t.Run("drill down", func(t *testing.T) {

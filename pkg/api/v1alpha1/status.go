@@ -53,7 +53,7 @@ type Cause struct {
 	ID string `json:"id"`
 	// Number is its number in text. Causes that read the same, such as two templates that ask
 	// for equally many devices, have one number.
-	Number int `json:"number"`
+	Number int `json:"number,omitempty"`
 	// Code is a reason code or the code of a check of "doctor".
 	Code string `json:"code"`
 	// Severity is Error if pods do not run because of it.
