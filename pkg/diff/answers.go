@@ -33,16 +33,16 @@ func answersOf(waiting []*corev1.Pod, answers []explain.Answer, namespace string
 	return known
 }
 
-// subjects returns the pods whose answers differ, in the order of the new and then of the old state.
-func (t *trials) subjects(ctx context.Context, was, is answered) ([]*subject, error) {
-	var list, arrived []*subject
+// changedTargets returns the pods whose answers differ, in the order of the new and then of the old state.
+func (t *trials) changedTargets(ctx context.Context, was, is answered) ([]*changedTarget, error) {
+	var list, arrived []*changedTarget
 	for _, pod := range t.new.Pods {
 		ref := api.RefTo(api.KindPod, pod)
 		after, waits := is[ref]
 		if !waits {
 			continue
 		}
-		s := &subject{options: explain.Options{Object: ref}, is: after}
+		s := &changedTarget{options: explain.Options{Object: ref}, is: after}
 		before, waited := was[ref]
 		switch {
 		case waited && outcome(before.Verdict) != outcome(after.Verdict):
@@ -54,12 +54,12 @@ func (t *trials) subjects(ctx context.Context, was, is answered) ([]*subject, er
 	if err := t.suppose(ctx, arrived); err != nil {
 		return nil, err
 	}
-	list = append(list, only(arrived, func(s *subject) bool { return outcome(s.was.Verdict) == api.Fits })...)
+	list = append(list, only(arrived, func(s *changedTarget) bool { return outcome(s.was.Verdict) == api.Fits })...)
 	for _, pod := range t.old.Pods {
 		ref := api.RefTo(api.KindPod, pod)
 		now := t.new.Pod(pod.Namespace, pod.Name)
 		if before, waited := was[ref]; waited && before.Verdict != api.Fits && now != nil && now.Spec.NodeName != "" {
-			list = append(list, &subject{
+			list = append(list, &changedTarget{
 				options: explain.Options{Object: ref}, was: before, is: api.AnswerState{Verdict: api.Allocated, Node: now.Spec.NodeName},
 				own: t.ownOf(pod), returned: true,
 			})
@@ -70,7 +70,7 @@ func (t *trials) subjects(ctx context.Context, was, is answered) ([]*subject, er
 
 // suppose finds the answers in the old state about pods that wait in the new state alone: where they
 // ran, or else what the answer would have been.
-func (t *trials) suppose(ctx context.Context, arrived []*subject) error {
+func (t *trials) suppose(ctx context.Context, arrived []*changedTarget) error {
 	if len(arrived) == 0 {
 		return nil
 	}
@@ -80,7 +80,7 @@ func (t *trials) suppose(ctx context.Context, arrived []*subject) error {
 		targets = append(targets, s.options)
 	}
 	for _, ch := range t.changes {
-		if !slices.ContainsFunc(arrived, func(s *subject) bool { return slices.Contains(s.own, ch) }) {
+		if !slices.ContainsFunc(arrived, func(s *changedTarget) bool { return slices.Contains(s.own, ch) }) {
 			undone = append(undone, ch)
 		}
 	}
@@ -126,7 +126,7 @@ func (t *trials) ownOf(pod *corev1.Pod) []*change {
 	return own
 }
 
-// similar has the common facts of subjects whose answers differ in the same way.
+// similar has the common facts of targets whose answers differ in the same way.
 type similar struct {
 	was, is  api.Verdict
 	code     api.Code
@@ -134,22 +134,22 @@ type similar struct {
 	returned bool
 }
 
-func (s *subject) similar() similar {
+func (s *changedTarget) similar() similar {
 	return similar{outcome(s.was.Verdict), s.is.Verdict, s.is.Code, s.is.Summary, s.returned}
 }
 
 // explained returns the answers that differ, with the changes that made the difference. Each set of
-// changes that a search finds is tried for all other subjects, too: those for which it is minimal
+// changes that a search finds is tried for all other targets, too: those for which it is minimal
 // need no search.
-func (t *trials) explained(ctx context.Context, subjects []*subject) ([]api.ChangedAnswer, error) {
+func (t *trials) explained(ctx context.Context, changedTargets []*changedTarget) ([]api.ChangedAnswer, error) {
 	list := []api.ChangedAnswer{}
-	for len(subjects) > 0 {
-		first, rest := subjects[0], subjects[1:]
+	for len(changedTargets) > 0 {
+		first, rest := changedTargets[0], changedTargets[1:]
 		out := api.ChangedAnswer{Object: first.options.Object, Was: first.was, Is: first.is}
-		same := func(s *subject) bool { return s.similar() == first.similar() && sameSet(s.set, first.set) }
+		same := func(s *changedTarget) bool { return s.similar() == first.similar() && sameSet(s.set, first.set) }
 		switch {
 		case outcome(first.was.Verdict) == outcome(first.is.Verdict), first.was.Verdict == "", first.is.Verdict == "":
-			same = func(*subject) bool { return false }
+			same = func(*changedTarget) bool { return false }
 		case first.was.Verdict == api.Undetermined || first.is.Verdict == api.Undetermined:
 			out.Note = "one of the answers cannot be determined"
 		case first.set == nil && t.left <= 0:
@@ -168,13 +168,13 @@ func (t *trials) explained(ctx context.Context, subjects []*subject) ([]api.Chan
 		}
 		if first.set == nil && out.Note != "" && t.left > 0 {
 			// Others may have a set of their own.
-			same = func(*subject) bool { return false }
+			same = func(*changedTarget) bool { return false }
 		}
 		for _, s := range only(rest, same) {
 			out.Others = append(out.Others, s.options.Object)
 		}
 		list = append(list, out)
-		subjects = only(rest, func(s *subject) bool { return !same(s) })
+		changedTargets = only(rest, func(s *changedTarget) bool { return !same(s) })
 	}
 	return list, nil
 }
@@ -184,9 +184,9 @@ func sameSet(a, b [][]*change) bool {
 	return slices.EqualFunc(a, b, slices.Equal)
 }
 
-// share gives a set to the subjects for which it is minimal and that have none.
-func (t *trials) share(ctx context.Context, set [][]*change, subjects []*subject) error {
-	others := only(subjects, func(s *subject) bool { return s.set == nil && outcome(s.was.Verdict) != outcome(s.is.Verdict) })
+// share gives a set to the targets for which it is minimal and that have none.
+func (t *trials) share(ctx context.Context, set [][]*change, changedTargets []*changedTarget) error {
+	others := only(changedTargets, func(s *changedTarget) bool { return s.set == nil && outcome(s.was.Verdict) != outcome(s.is.Verdict) })
 	if len(set) == 0 || len(others) == 0 {
 		return nil
 	}

@@ -105,8 +105,8 @@ func (l *line) count() int {
 	return len(names)
 }
 
-// linesOf puts the facts of changes with the same text into lines. An object is in the first line
-// that is about it.
+// linesOf puts the facts of changes with the same text into lines. An object is in the line of its
+// first fact.
 func linesOf(changes []*change) []*line {
 	var lines []*line
 	byKey := map[string]*line{}

@@ -43,11 +43,11 @@ func Between(ctx context.Context, old, later *snapshot.Snapshot, opts Options) (
 		return nil, err
 	}
 	t := newTrials(compare(old, later), after)
-	subjects, err := t.asked(ctx, before, was, is, opts)
+	changedTargets, err := t.asked(ctx, before, was, is, opts)
 	if err != nil {
 		return nil, err
 	}
-	answers, err := t.explained(ctx, subjects)
+	answers, err := t.explained(ctx, changedTargets)
 	if err != nil {
 		return nil, err
 	}
@@ -84,9 +84,9 @@ func find(ctx context.Context, c *cluster.Cluster, opts Options) (*cause.Found, 
 }
 
 // asked returns the target, or the pods whose answers differ.
-func (t *trials) asked(ctx context.Context, before *cluster.Cluster, was, is *cause.Found, opts Options) ([]*subject, error) {
+func (t *trials) asked(ctx context.Context, before *cluster.Cluster, was, is *cause.Found, opts Options) ([]*changedTarget, error) {
 	if opts.Target == nil {
-		return t.subjects(ctx,
+		return t.changedTargets(ctx,
 			answersOf(before.Waiting(), was.Examination.Answers, opts.Namespace),
 			answersOf(t.cluster.Waiting(), is.Examination.Answers, opts.Namespace))
 	}
@@ -102,7 +102,7 @@ func (t *trials) asked(ctx context.Context, before *cluster.Cluster, was, is *ca
 	if one[0].Err != nil && other[0].Err != nil {
 		return nil, inNeither(other[0].Err, t.old.Source)
 	}
-	return t.target(ctx, &subject{options: *opts.Target, was: stateOf(one[0]), is: stateOf(other[0])}, one[0].Err != nil, other[0].Err != nil)
+	return t.target(ctx, &changedTarget{options: *opts.Target, was: stateOf(one[0]), is: stateOf(other[0])}, one[0].Err != nil, other[0].Err != nil)
 }
 
 // inNeither returns the error about a target in the new state with the source of the old one.
@@ -116,25 +116,25 @@ func inNeither(err error, old string) error {
 	return &both
 }
 
-// target returns the subject of a target that came, went, or is in both states.
-func (t *trials) target(ctx context.Context, s *subject, came, gone bool) ([]*subject, error) {
+// target returns the target of a target that came, went, or is in both states.
+func (t *trials) target(ctx context.Context, s *changedTarget, came, gone bool) ([]*changedTarget, error) {
 	o := s.options.Object
 	was, is := t.old.Pod(o.Namespace, o.Name), t.new.Pod(o.Namespace, o.Name)
 	waits := func(pod *corev1.Pod) bool { return o.Kind == api.KindPod && pod != nil && snapshot.Waits(pod) }
 	switch {
 	case gone:
 		s.is = api.AnswerState{Summary: "it is gone"}
-		return []*subject{s}, nil
+		return []*changedTarget{s}, nil
 	case waits(is) && !waits(was):
 		s.own = t.ownOf(is)
-		return []*subject{s}, t.suppose(ctx, []*subject{s})
+		return []*changedTarget{s}, t.suppose(ctx, []*changedTarget{s})
 	case came:
 		s.was = api.AnswerState{Summary: "it did not exist"}
-		return []*subject{s}, nil
+		return []*changedTarget{s}, nil
 	case waits(was) && !waits(is):
 		s.own, s.returned, s.is.Node = t.ownOf(was), true, is.Spec.NodeName
 	}
-	return []*subject{s}, nil
+	return []*changedTarget{s}, nil
 }
 
 // without returns the causes that another list does not have.

@@ -31,11 +31,11 @@ const (
 // errTrials means that a search has asked often enough.
 var errTrials = errors.New("too many trials")
 
-// subject is a target whose answer may differ.
-type subject struct {
+// changedTarget is a target whose answer may differ.
+type changedTarget struct {
 	options explain.Options
 	was, is api.AnswerState
-	// own are changes of the subject itself that are no candidates, because it waits in one of the
+	// own are changes of the target itself that are no candidates, because it waits in one of the
 	// states alone. With returned, it waits in the old one, and own is undone in each trial.
 	own      []*change
 	returned bool
@@ -91,14 +91,14 @@ func (t *trials) with(ctx context.Context, undone []*change, targets []explain.O
 	return verdicts, nil
 }
 
-// search looks for a minimal set of changes of one subject.
+// search looks for a minimal set of changes of one target.
 type search struct {
 	*trials
-	*subject
+	*changedTarget
 	known map[string]bool
 }
 
-func (t *trials) search(of *subject) *search {
+func (t *trials) search(of *changedTarget) *search {
 	return &search{t, of, map[string]bool{}}
 }
 
@@ -251,8 +251,8 @@ func (s *search) findSet(ctx context.Context) ([][]*change, error) {
 	return nil, nil
 }
 
-// holdsFor returns the subjects for which a set is minimal, too.
-func (t *trials) holdsFor(ctx context.Context, set [][]*change, others []*subject) (same []*subject, err error) {
+// holdsFor returns the targets for which a set is minimal, too.
+func (t *trials) holdsFor(ctx context.Context, set [][]*change, others []*changedTarget) (same []*changedTarget, err error) {
 	holds := make([]bool, len(others))
 	for i := range holds {
 		holds[i] = true
@@ -276,13 +276,13 @@ func (t *trials) holdsFor(ctx context.Context, set [][]*change, others []*subjec
 	return same, nil
 }
 
-// withEach is like with, for subjects: those that do not wait in the new state are put back into
+// withEach is like with, for targets: those that do not wait in the new state are put back into
 // the queue one by one.
-func (t *trials) withEach(ctx context.Context, undone []*change, subjects []*subject) ([]api.Verdict, error) {
-	verdicts := make([]api.Verdict, len(subjects))
+func (t *trials) withEach(ctx context.Context, undone []*change, changedTargets []*changedTarget) ([]api.Verdict, error) {
+	verdicts := make([]api.Verdict, len(changedTargets))
 	var targets []explain.Options
 	var at []int
-	for i, s := range subjects {
+	for i, s := range changedTargets {
 		if !s.returned {
 			targets, at = append(targets, s.options), append(at, i)
 			continue
@@ -293,12 +293,12 @@ func (t *trials) withEach(ctx context.Context, undone []*change, subjects []*sub
 		}
 		verdicts[i] = own[0]
 	}
-	together, err := t.with(ctx, undone, targets)
+	shared, err := t.with(ctx, undone, targets)
 	if err != nil {
 		return nil, err
 	}
 	for k, i := range at {
-		verdicts[i] = together[k]
+		verdicts[i] = shared[k]
 	}
 	return verdicts, nil
 }

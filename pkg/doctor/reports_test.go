@@ -82,7 +82,7 @@ func TestNodeReports(t *testing.T) {
 	}
 }
 
-// TestOneFindingForOneFault covers faults of which two checks could tell.
+// TestOneFindingForOneFault covers faults that two checks could report.
 func TestOneFindingForOneFault(t *testing.T) {
 	typo := tc.GPUs("gpu", 1).Where(`device.driver == "gpu.exmaple.com"`)
 	for name, test := range map[string]struct {
@@ -134,7 +134,7 @@ func TestDriverEvents(t *testing.T) {
 	}
 }
 
-// TestSilentDriver covers a driver that runs, and of which the API server stores nothing.
+// TestSilentDriver covers a driver that runs while the API server stores none of its slices.
 func TestSilentDriver(t *testing.T) {
 	silent := func(s *snapshot.Snapshot) {
 		s.Workloads[0].Annotations[snapshot.KubeletPluginAnnotation] = tc.Driver

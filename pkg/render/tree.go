@@ -53,11 +53,11 @@ func addBranches(tree treeprint.Tree, branches []api.Branch) {
 // deviceRuns puts devices into one branch that differ in nothing but their names, in the place of the
 // first of them: "gpu-0 … gpu-3".
 func deviceRuns(branches []api.Branch) []api.Branch {
-	var together []api.Branch
+	var merged []api.Branch
 	names, at := [][]string{}, map[string]int{}
 	for _, b := range branches {
 		if b.Of != api.KindDevice {
-			together, names = append(together, b), append(names, nil)
+			merged, names = append(merged, b), append(names, nil)
 			continue
 		}
 		place, name := "", b.Name
@@ -69,16 +69,16 @@ func deviceRuns(branches []api.Branch) []api.Branch {
 		addBranches(tree, b.Branches)
 		first, known := at[tree.String()]
 		if !known {
-			first = len(together)
+			first = len(merged)
 			at[tree.String()] = first
-			together, names = append(together, b), append(names, nil)
+			merged, names = append(merged, b), append(names, nil)
 		}
 		names[first] = append(names[first], name)
 	}
-	for i := range together {
-		together[i].Name += strings.Join(collapse(names[i]), ", ")
+	for i := range merged {
+		merged[i].Name += strings.Join(collapse(names[i]), ", ")
 	}
-	return together
+	return merged
 }
 
 func branchText(b *api.Branch) string {

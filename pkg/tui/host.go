@@ -38,7 +38,7 @@ type host struct {
 	// stack has the screens that were opened one from the other, the view first.
 	stack []screen
 	// panes are how the panes of views are wanted, where that was said.
-	panes map[views.ID]paneWish
+	panes map[views.ID]paneChoice
 	// line is where something is typed for a screen, message what there is to say after a
 	// key.
 	line    widget.Line

@@ -34,7 +34,7 @@ type Model struct {
 func New(ctx context.Context, opts Options) *Model {
 	m := &Model{opts: opts, mouse: opts.Mouse, host: &host{
 		ctx: ctx, now: opts.Now, keys: newKeyMap(), look: widget.NewLook(opts.Env), fixed: opts.Fixed, changer: opts.Changer,
-		namespace: opts.Namespace, sorts: opts.Settings.Sort, width: 80, height: 24, panes: map[views.ID]paneWish{},
+		namespace: opts.Namespace, sorts: opts.Settings.Sort, width: 80, height: 24, panes: map[views.ID]paneChoice{},
 	}}
 	if m.now == nil {
 		m.now = time.Now

@@ -37,8 +37,8 @@ type paneMsg struct {
 	text pane
 }
 
-// paneWish is how somebody wants the panes of a view.
-type paneWish struct {
+// paneChoice is how somebody wants the panes of a view.
+type paneChoice struct {
 	// closed and opened are true if somebody wants none, or one.
 	closed, opened bool
 	// wider is by how many tenths of the screen it is wider.
@@ -74,14 +74,14 @@ const paneBeside, paneWide = 110, 150
 // paneSize returns what a pane gets of a screen, without the line before it: the width beside a
 // list, and also the height under it.
 func (h *host) paneSize(id views.ID, width, height int) (int, int) {
-	from, wish := paneFrom(id), h.panes[id]
-	share := paneShare + wish.wider
+	from, choice := paneFrom(id), h.panes[id]
+	share := paneShare + choice.wider
 	switch {
-	case wish.closed, from == 0 && !wish.opened:
+	case choice.closed, from == 0 && !choice.opened:
 		return 0, 0
-	case width >= paneBeside && (wish.opened || width >= from):
+	case width >= paneBeside && (choice.opened || width >= from):
 		return width * share / 10, 0
-	case wish.opened, from == paneBeside && height >= paneUnder:
+	case choice.opened, from == paneBeside && height >= paneUnder:
 		return width, height * share / 10
 	default:
 		return 0, 0
@@ -90,24 +90,24 @@ func (h *host) paneSize(id views.ID, width, height int) (int, int) {
 
 // paneKeys returns the keys that open, close and size the pane of a view.
 func (h *host) paneKeys(id views.ID) []action {
-	change := func(to func(wish *paneWish, open bool)) func() tea.Cmd {
+	change := func(to func(choice *paneChoice, open bool)) func() tea.Cmd {
 		return func() tea.Cmd {
-			wish := h.panes[id]
+			choice := h.panes[id]
 			width, _ := h.paneSize(id, h.width, h.bodyHeight())
-			to(&wish, width > 0)
-			h.panes[id] = wish
+			to(&choice, width > 0)
+			h.panes[id] = choice
 			h.resize()
 			return h.refresh()
 		}
 	}
 	size := func(by int) func() tea.Cmd {
-		return change(func(wish *paneWish, _ bool) {
-			wish.closed, wish.opened = false, true
-			wish.wider = min(max(wish.wider+by, paneLeast-paneShare), paneMost-paneShare)
+		return change(func(choice *paneChoice, _ bool) {
+			choice.closed, choice.opened = false, true
+			choice.wider = min(max(choice.wider+by, paneLeast-paneShare), paneMost-paneShare)
 		})
 	}
 	return []action{
-		{h.keys.pane, keysCloser, change(func(wish *paneWish, open bool) { wish.closed, wish.opened = open, !open })},
+		{h.keys.pane, keysCloser, change(func(choice *paneChoice, open bool) { choice.closed, choice.opened = open, !open })},
 		{h.keys.wider, keysCloser, size(1)},
 		{h.keys.narrower, keysCloser, size(-1)},
 	}

@@ -258,13 +258,15 @@ func (t *Table) layout() []place {
 	return places
 }
 
-// Whole returns the columns of which nothing is cut in the row with the cursor.
+// Whole returns the columns that show all of their text in the row with the cursor.
 func (t *Table) Whole() map[int]bool {
 	whole := map[int]bool{}
 	row, ok := t.SelectedRow()
 	if !ok || t.content == nil {
 		return whole
 	}
+	// The widths stay as they are drawn.
+	defer func(widths []int) { t.widths = widths }(slices.Clone(t.widths))
 	t.measure(-1)
 	for _, p := range t.layout() {
 		whole[p.column] = ansi.StringWidth(t.content.Cell(row, p.column)) <= p.width
