@@ -1,0 +1,27 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package recording
+
+import (
+	"time"
+
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
+)
+
+// Moment is the state of a cluster at one point in time, [snapshot.Snapshot.TakenAt]. The
+// snapshots of a recording share the objects that did not change.
+type Moment struct {
+	Snapshot *snapshot.Snapshot
+	// Missed says what is not known from before; nil if the cluster was followed since the
+	// moment before.
+	Missed *Missed
+}
+
+// Missed is a time in which the cluster was not followed.
+type Missed struct {
+	// Since is when it was last known how the cluster is.
+	Since time.Time `json:"since"`
+	// Reason is one sentence for people.
+	Reason string `json:"reason"`
+}
