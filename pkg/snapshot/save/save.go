@@ -17,19 +17,8 @@ import (
 	"path/filepath"
 	"strings"
 
-	corev1 "k8s.io/api/core/v1"
-	policyapi "k8s.io/api/policy/v1"
-	resourceapi "k8s.io/api/resource/v1"
-	resourcev1alpha3 "k8s.io/api/resource/v1alpha3"
-	schedulingv1alpha3 "k8s.io/api/scheduling/v1alpha3"
-	schedulingapi "k8s.io/api/scheduling/v1beta1"
-	storageapi "k8s.io/api/storage/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime/schema"
-
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
-	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/kinds"
 )
 
 // Format is how a snapshot is written.
@@ -156,11 +145,7 @@ func formatOf(path string) (format Format, compressed bool, err error) {
 }
 
 func writeJSON(w io.Writer, s *snapshot.Snapshot) error {
-	header, err := headerOf(s)
-	if err != nil {
-		return err
-	}
-	head, err := json.Marshal(header)
+	head, err := json.Marshal(headerOf(s))
 	if err != nil {
 		return err
 	}
@@ -194,87 +179,44 @@ func writeYAML(w io.Writer, s *snapshot.Snapshot) error {
 		_, err = fmt.Fprintf(w, "---\n%s", document)
 		return err
 	}
-	header, err := headerOf(s)
-	if err != nil {
-		return err
-	}
-	if err := save(header); err != nil {
+	if err := save(headerOf(s)); err != nil {
 		return err
 	}
 	return eachManifest(s, save)
 }
 
-func headerOf(s *snapshot.Snapshot) (snapshot.Header, error) {
+func headerOf(s *snapshot.Snapshot) snapshot.Header {
+	h := Header(s)
 	objects := 0
-	if err := eachManifest(s, func(any) error { objects++; return nil }); err != nil {
-		return snapshot.Header{}, err
+	for _, list := range Lists() {
+		objects += list.Len(s)
 	}
-	h := snapshot.Header{ServerVersion: s.ServerVersion, Emulator: s.Emulator, Served: s.Served, Gates: s.Gates, Gaps: s.Gaps, Listed: s.Listed, Objects: &objects}
+	h.Objects = &objects
+	return h
+}
+
+// Header returns what a snapshot is saved with besides its objects, and without their number.
+func Header(s *snapshot.Snapshot) snapshot.Header {
+	h := snapshot.Header{ServerVersion: s.ServerVersion, Emulator: s.Emulator, Served: s.Served, Gates: s.Gates, Gaps: s.Gaps, Listed: s.Listed}
 	h.APIVersion, h.Kind = api.APIVersion, snapshot.KindSnapshot
 	if !s.TakenAt.IsZero() {
 		h.TakenAt = &s.TakenAt
 	}
-	return h, nil
+	return h
 }
 
 // eachManifest calls save with each object as it is to be written.
 func eachManifest(s *snapshot.Snapshot, save func(manifest any) error) error {
-	core, resource, scheduling := corev1.SchemeGroupVersion, resourceapi.SchemeGroupVersion, schedulingapi.SchemeGroupVersion
-	for _, write := range []func() error{
-		manifests(s.Namespaces, core.WithKind("Namespace"), save),
-		manifests(s.Nodes, core.WithKind("Node"), save),
-		manifests(s.Classes, resource.WithKind("DeviceClass"), save),
-		manifests(s.Slices, resource.WithKind("ResourceSlice"), save),
-		manifests(s.TaintRules, resource.WithKind("DeviceTaintRule"), save),
-		manifests(s.Templates, resource.WithKind("ResourceClaimTemplate"), save),
-		manifests(s.Claims, resource.WithKind("ResourceClaim"), save),
-		manifests(s.PoolStatuses, resourcev1alpha3.SchemeGroupVersion.WithKind(snapshot.KindPoolStatus), save),
-		manifests(s.CompositePodGroups, schedulingv1alpha3.SchemeGroupVersion.WithKind("CompositePodGroup"), save),
-		manifests(s.PodGroups, scheduling.WithKind("PodGroup"), save),
-		manifests(s.Pods, core.WithKind("Pod"), save),
-		manifests(s.Events, core.WithKind("Event"), save),
-		manifests(s.ComputeDomains, snapshot.ComputeDomainVersionKind(snapshot.KindComputeDomain), save),
-		manifests(s.Cliques, snapshot.ComputeDomainVersionKind(snapshot.KindClique), save),
-		manifests(s.Queued, snapshot.QueuedWorkloadKind(), save),
-		manifests(s.Outlines, schema.FromAPIVersionAndKind(api.APIVersion, snapshot.KindOutline), save),
-		manifests(s.Quotas, core.WithKind("ResourceQuota"), save),
-		manifests(s.LimitRanges, core.WithKind("LimitRange"), save),
-		manifests(s.VolumeClaims, core.WithKind("PersistentVolumeClaim"), save),
-		manifests(s.Volumes, core.WithKind("PersistentVolume"), save),
-		manifests(s.StorageClasses, storageapi.SchemeGroupVersion.WithKind("StorageClass"), save),
-		manifests(s.Budgets, policyapi.SchemeGroupVersion.WithKind("PodDisruptionBudget"), save),
-	} {
-		if err := write(); err != nil {
-			return err
-		}
-	}
-	for _, workload := range s.Workloads {
-		manifest, err := kinds.WorkloadManifest(workload)
-		if err != nil {
-			return fmt.Errorf("%s %s/%s: %w", workload.Kind, workload.Namespace, workload.Name, err)
-		}
-		if err := save(manifest); err != nil {
-			return fmt.Errorf("%s %s/%s: %w", workload.Kind, workload.Namespace, workload.Name, err)
+	for _, list := range Lists() {
+		for object := range list.All(s) {
+			manifest, err := list.Manifest(object)
+			if err == nil {
+				err = save(manifest)
+			}
+			if err != nil {
+				return fmt.Errorf("%s %s/%s: %w", list.Name, object.GetNamespace(), object.GetName(), err)
+			}
 		}
 	}
 	return nil
-}
-
-// manifests returns a function that saves copies of the objects that say what
-// they are.
-func manifests[T any, P interface {
-	*T
-	metav1.Object
-	GetObjectKind() schema.ObjectKind
-}](objects []P, kind schema.GroupVersionKind, save func(any) error) func() error {
-	return func() error {
-		for _, object := range objects {
-			manifest := *object
-			P(&manifest).GetObjectKind().SetGroupVersionKind(kind)
-			if err := save(&manifest); err != nil {
-				return fmt.Errorf("%s %s/%s: %w", kind.Kind, object.GetNamespace(), object.GetName(), err)
-			}
-		}
-		return nil
-	}
 }
