@@ -48,6 +48,12 @@ func Manifests(ctx context.Context, paths []string, opts Options) (*snapshot.Sna
 	return load(ctx, paths, opts, asManifests, defaultLimits())
 }
 
+// Content is like [Load], for the content of a file that was read already. The name is for errors.
+func Content(ctx context.Context, name string, content []byte, opts Options) (*snapshot.Snapshot, error) {
+	opts.content = content
+	return load(ctx, []string{name}, opts, asCluster, defaultLimits())
+}
+
 func load(ctx context.Context, paths []string, opts Options, purpose purpose, limits limits) (*snapshot.Snapshot, error) {
 	if len(paths) == 0 {
 		return nil, &InputError{Path: "snapshot", Err: errors.New("no file is named; name one, or - for standard input")}
@@ -166,6 +172,11 @@ func read(ctx context.Context, paths []string, opts Options, purpose purpose, li
 	finished := make(chan error, 1)
 	go func() {
 		defer close(jobs)
+		if opts.content != nil {
+			r.grow(int64(len(opts.content)))
+			finished <- r.content(paths[0], opts.content, 0, true)
+			return
+		}
 		for _, path := range paths {
 			if err := r.path(path); err != nil {
 				finished <- err

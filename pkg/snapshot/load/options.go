@@ -26,6 +26,8 @@ type Options struct {
 	// LeftOut is told, as a sentence, of each file that is not read because it is a link
 	// that leads out of the directory that was named. Nil means that nobody is told.
 	LeftOut func(note string)
+	// content is read instead of the one path, if it is not nil.
+	content []byte
 }
 
 func (o *Options) leftOut(note string) {

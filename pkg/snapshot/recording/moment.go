@@ -16,6 +16,9 @@ type Moment struct {
 	// Missed says what is not known from before; nil if the cluster was followed since the
 	// moment before.
 	Missed *Missed
+	// After is set if somebody asked for a later time, of which nothing is known because of
+	// what was missed after this moment.
+	After *Missed
 }
 
 // Missed is a time in which the cluster was not followed.

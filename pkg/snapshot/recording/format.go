@@ -1,0 +1,91 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package recording
+
+import (
+	"encoding/json"
+	"hash/crc32"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
+)
+
+// A recording is text in lines, compressed with Zstandard (RFC 8878). It has segments, each a
+// frame of its own, so that older ones can be removed from the file and nobody has to read all
+// before a moment. A segment has:
+//
+//   - an empty line, since the text before may have been cut off within a line,
+//   - a line that says what it is (opening),
+//   - a snapshot in JSON, in the lines that package save writes,
+//   - a line that ends the moment (ending),
+//   - for each later moment a line for each object that changed (change), and one that ends it.
+//
+// What comes after the last line that ends a moment was cut off and does not count. docs/recording.md
+// describes the file for others.
+
+// Kind is the kind in the first line of each segment.
+const Kind = "Recording"
+
+// Format is the version of the format that is written, and the newest that is read.
+const Format = 1
+
+// opening is the first line of a segment.
+type opening struct {
+	metav1.TypeMeta `json:",inline"`
+	Format          int `json:"format"`
+	// Begins is the time of the first moment.
+	Begins time.Time `json:"begins"`
+}
+
+// ending is the line that ends a moment.
+type ending struct {
+	// Moment is the time of the moment.
+	Moment time.Time `json:"moment"`
+	// Sum is the CRC-32C of the segment up to the line before, from the opening on.
+	Sum uint32 `json:"sum"`
+	// Header has what is known besides the objects, where it differs from the moment before.
+	// The time and the number of objects are not set.
+	Header *snapshot.Header `json:"header,omitempty"`
+	Missed *Missed          `json:"missed,omitempty"`
+}
+
+// change is the line about one object: with one of Put, Patch and Removed.
+type change struct {
+	// In is the list of the object, as package save calls it: "Pod".
+	In string `json:"in"`
+	// Group and Kind are set where objects of several kinds are in one list.
+	Group     string `json:"group,omitempty"`
+	Kind      string `json:"kind,omitempty"`
+	Namespace string `json:"namespace,omitempty"`
+	Name      string `json:"name"`
+	// Put is the whole object.
+	Put json.RawMessage `json:"put,omitempty"`
+	// Patch is the JSON Merge Patch of the object as it was.
+	Patch   json.RawMessage `json:"patch,omitempty"`
+	Removed bool            `json:"removed,omitempty"`
+}
+
+// key tells the objects of all lists apart.
+type key struct {
+	list string
+	snapshot.Identity
+}
+
+func (c *change) key() key {
+	k := key{list: c.In}
+	k.Kind.Group, k.Kind.Kind, k.Namespace, k.Identity.Name = c.Group, c.Kind, c.Namespace, c.Name
+	return k
+}
+
+func changeOf(list string, object metav1.Object) change {
+	id := snapshot.Identify(object)
+	return change{In: list, Group: id.Kind.Group, Kind: id.Kind.Kind, Namespace: id.Namespace, Name: id.Name}
+}
+
+// sumOf continues the sum of a segment.
+func sumOf(sum uint32, text []byte) uint32 {
+	return crc32.Update(sum, crc32.MakeTable(crc32.Castagnoli), text)
+}
