@@ -19,7 +19,6 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain"
 	"github.com/kubectl-dra/kubectl-dra/pkg/render"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
-	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/load"
 )
 
 // diffFlags are the flags of diff.
@@ -135,7 +134,7 @@ func (f *diffFlags) toOptions(cmd *cobra.Command, args []string, streams generic
 
 func (o *diffOptions) run(ctx context.Context) error {
 	bar := cli.NewProgress(o.streams.ErrOut, "Reading "+o.old)
-	old, err := load.Load(ctx, []string{o.old}, o.reader.Options)
+	old, err := o.reader.ReadFiles(ctx, []string{o.old}, "", o.reader.Options)
 	bar.Done()
 	if err != nil {
 		return err

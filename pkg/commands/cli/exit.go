@@ -18,6 +18,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/collect"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/load"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/recording"
 )
 
 // Exit codes, which scripts rely on.
@@ -71,6 +72,8 @@ func ExitCode(err error) int {
 		unknown *collect.UnknownResourceError
 		bare    *collect.NoTemplateError
 		release *snapshot.UnknownReleaseError
+		outside *recording.RangeError
+		other   *recording.OtherClusterError
 	)
 	switch {
 	case err == nil:
@@ -78,7 +81,7 @@ func ExitCode(err error) int {
 	case errors.As(err, &outcome):
 		return outcome.Code
 	case errors.As(err, &usage), errors.As(err, &input), errors.As(err, &target),
-		errors.As(err, &unknown), errors.As(err, &bare):
+		errors.As(err, &unknown), errors.As(err, &bare), errors.As(err, &outside), errors.As(err, &other):
 		return ExitUsage
 	case errors.As(err, &release):
 		return ExitUndetermined

@@ -33,6 +33,7 @@ type ReadingFlags struct {
 	gates             []string
 	kubernetesVersion string
 	allNamespaces     bool
+	at                string
 }
 
 // NewReadingFlags returns the flags, with kubectl's own in config.
@@ -46,7 +47,10 @@ func (f *ReadingFlags) AddTo(cmd *cobra.Command) {
 	AddFlags(cmd.Flags(), GroupReading, func(flags *pflag.FlagSet) {
 		flags.StringArrayVar(&f.Paths, "snapshot", nil,
 			"Read the file or directory `PATH` instead of a cluster; - is standard input. YAML or JSON, "+
-				"also in .gz or .tar.gz: what 'kubectl dra snapshot' or 'kubectl get -o yaml' wrote. Can be repeated.")
+				"also in .gz or .tar.gz: what 'kubectl dra snapshot' or 'kubectl get -o yaml' wrote. Can be repeated. "+
+				"Or what 'kubectl dra record' wrote.")
+		flags.StringVar(&f.at, "at", "",
+			"`TIME` of a recording to look at, instead of its end: 2026-09-01T09:14:00Z, 09:14, or -2h before the end.")
 		flags.StringSliceVar(&f.gates, "feature-gates", nil,
 			"Feature `GATES`, a list like NAME=true,NAME=false; override the detected ones.")
 		flags.StringVar(&f.kubernetesVersion, "kubernetes-version", "",
@@ -70,8 +74,10 @@ func (f *ReadingFlags) AddPreviewTo(cmd *cobra.Command) {
 
 // Reader reads the cluster or the files of the flags.
 type Reader struct {
-	Config   *genericclioptions.ConfigFlags
-	paths    []string
+	Config *genericclioptions.ConfigFlags
+	paths  []string
+	// at is the time of a recording, empty for its end.
+	at       string
 	previews []string
 	Options  load.Options
 	// preview holds the previews once they were read.
@@ -101,6 +107,9 @@ func (f *ReadingFlags) ToReader(cmd *cobra.Command, streams genericiooptions.IOS
 		if len(f.Paths) > 0 && cmd.Flags().Changed(name) {
 			return nil, Usagef("Leave one of them out.", "--snapshot and --%s: a file and a cluster cannot be read together", name)
 		}
+	}
+	if f.at != "" && len(f.Paths) == 0 {
+		return nil, Usagef("Name the recording with --snapshot FILE.", "--at is for a recording, not for a cluster")
 	}
 	if err := OnceStdin(f.Paths, f.Previews); err != nil {
 		return nil, err
@@ -135,6 +144,7 @@ func (f *ReadingFlags) ToReader(cmd *cobra.Command, streams genericiooptions.IOS
 		Only:      only,
 		Config:    f.Config,
 		paths:     f.Paths,
+		at:        f.at,
 		previews:  f.Previews,
 		Options:   load.Options{Gates: gates, KubernetesVersion: version, Stdin: streams.In, LeftOut: leftOut},
 		Namespace: *f.Config.Namespace,
@@ -261,7 +271,7 @@ func (r *Reader) readPublished(ctx context.Context, what Scope) (*Source, error)
 		options, yaml := r.Options, int64(0)
 		options.YAML = func(size int64) { yaml = size }
 		bar := NewProgress(r.streams.ErrOut, "Reading "+strings.Join(r.paths, ", "))
-		snap, err := load.Load(ctx, r.paths, options)
+		snap, err := r.ReadFiles(ctx, r.paths, r.at, options)
 		bar.Done()
 		if err == nil && yaml >= largeYAML {
 			err = PrintNotes(r.streams, r.yamlNote(yaml))

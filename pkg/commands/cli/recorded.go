@@ -1,0 +1,163 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cli
+
+import (
+	"bufio"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"iter"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/load"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/recording"
+)
+
+// TimeInName splits FILE@TIME, unless there is a file of that name.
+func TimeInName(path string) (file, at string) {
+	if i := strings.LastIndexByte(path, '@'); i > 0 {
+		if _, err := os.Lstat(path); errors.Is(err, fs.ErrNotExist) {
+			return path[:i], path[i+1:]
+		}
+	}
+	return path, ""
+}
+
+// ReadFiles reads the cluster in files, or in a recording as it was at a time; without one, as it
+// was last.
+func (r *Reader) ReadFiles(ctx context.Context, paths []string, at string, options load.Options) (*snapshot.Snapshot, error) {
+	if len(paths) == 1 {
+		path, own := TimeInName(paths[0])
+		if at != "" && own != "" {
+			return nil, Usagef("Leave one of them out.", "read %s: the name has a time, and --at is %s", paths[0], at)
+		}
+		at, paths = cmp.Or(at, own), []string{path}
+		from, err := openRecording(path, &options)
+		if err != nil {
+			return nil, err
+		}
+		if from != nil {
+			defer func() { _ = from.Close() }()
+			return r.readRecording(ctx, from, path, at, options)
+		}
+	}
+	if at != "" {
+		return nil, Usagef("Record a cluster with: kubectl dra record -o FILE", "read %s at %s: it is no recording, so that nothing is known of other times", strings.Join(paths, ", "), at)
+	}
+	return load.Load(ctx, paths, options)
+}
+
+// openRecording opens a file if it is a recording. It returns nil for other files, and for those
+// that cannot be read, for which there are better errors.
+func openRecording(path string, options *load.Options) (*recording.Recording, error) {
+	if path != "-" {
+		file, err := os.Open(path)
+		if err != nil {
+			return nil, nil
+		}
+		defer func() { _ = file.Close() }()
+		if info, err := file.Stat(); err != nil || !info.Mode().IsRegular() {
+			return nil, nil
+		}
+		head := make([]byte, 4)
+		if n, _ := io.ReadFull(file, head); !recording.Is(head[:n]) {
+			return nil, nil
+		}
+		return recording.Open(path)
+	}
+	if options.Stdin == nil {
+		return nil, nil
+	}
+	input := bufio.NewReader(options.Stdin)
+	options.Stdin = input
+	if head, _ := input.Peek(4); !recording.Is(head) {
+		return nil, nil
+	}
+	const limit = 1 << 30
+	content, err := io.ReadAll(io.LimitReader(input, limit+1))
+	if err == nil && len(content) > limit {
+		err = fmt.Errorf("it has more than %d MiB; name the file", limit>>20)
+	}
+	if err != nil {
+		return nil, &load.InputError{Path: "standard input", Err: err}
+	}
+	return recording.Bytes("standard input", content)
+}
+
+// readRecording reads a recording at a time.
+func (r *Reader) readRecording(ctx context.Context, from *recording.Recording, path, at string, options load.Options) (*snapshot.Snapshot, error) {
+	_, when, err := from.Range(ctx)
+	if err == nil && at != "" {
+		when, err = ParseTime(at, when.Local())
+	}
+	if err != nil {
+		return nil, err
+	}
+	moment, err := from.At(ctx, when, options)
+	if err != nil {
+		return nil, err
+	}
+	named := *moment.Snapshot
+	named.Source = fmt.Sprintf("recording %s at %s", path, named.TakenAt.Local().Format(time.RFC3339))
+	if missed := moment.After; missed != nil {
+		// A note that cannot be printed does not prevent the answer.
+		_ = PrintNotes(r.streams, fmt.Sprintf("nothing is known of %s: the recording has nothing after %s, since %s; this is the cluster as it was then",
+			when.Local().Format(time.TimeOnly), missed.Since.Local().Format(time.TimeOnly), missed.Reason))
+	}
+	return &named, nil
+}
+
+// Moments returns the states of a recording from a time on, up to that of --at. It is for the
+// verbs that follow what happened.
+func (r *Reader) Moments(ctx context.Context, since string) (iter.Seq2[recording.Moment, error], error) {
+	const hint = "Record a cluster with 'kubectl dra record -o FILE', then add --snapshot FILE."
+	if len(r.paths) != 1 {
+		return nil, Usagef(hint, "--since needs a recording")
+	}
+	path, own := TimeInName(r.paths[0])
+	options := r.Options
+	from, err := openRecording(path, &options)
+	switch {
+	case err != nil:
+		return nil, err
+	case from == nil:
+		return nil, Usagef(hint, "--since needs a recording, which %s is not", path)
+	}
+	first, last, err := from.Range(ctx)
+	if err != nil {
+		return nil, err
+	}
+	until := last
+	if at := cmp.Or(r.at, own); at != "" {
+		if until, err = ParseTime(at, last.Local()); err != nil {
+			return nil, err
+		}
+	}
+	begin, err := ParseTime(since, until.Local())
+	if err != nil {
+		return nil, err
+	}
+	if begin.Before(first) {
+		// A duration asks for what there is of it.
+		begin = first
+	}
+	return func(yield func(recording.Moment, error) bool) {
+		defer func() { _ = from.Close() }()
+		for moment, err := range from.From(ctx, begin, options) {
+			if err == nil && moment.Snapshot.TakenAt.After(until) {
+				return
+			}
+			if !yield(moment, err) {
+				return
+			}
+		}
+	}, nil
+}
