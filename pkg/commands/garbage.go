@@ -53,10 +53,10 @@ const (
 	worthwhile = 32 << 20
 )
 
-// goesOn reports whether a command stays open, like a dashboard.
+// goesOn reports whether a command stays open, like a dashboard or a recorder.
 func goesOn(root *cobra.Command, args []string) bool {
 	cmd, _, err := root.Find(args)
-	return err == nil && cmd.Name() == "top" && !slices.Contains(args, "--once")
+	return err == nil && (cmd.Name() == "record" || cmd.Name() == "top" && !slices.Contains(args, "--once"))
 }
 
 // limitGarbage sets how often garbage is collected, unless the user has set that

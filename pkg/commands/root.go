@@ -196,6 +196,7 @@ from a cluster or from a snapshot file, and changes nothing unless it is told to
 	)
 	cli.AddCommands(root, "Other",
 		newSnapshot(streams, config),
+		newRecord(streams, config),
 		newVersion(streams, config, build),
 	)
 	root.SetHelpCommandGroupID("Other")

@@ -39,7 +39,7 @@ func (r *Reader) Watch(ctx context.Context, what Scope) (*collect.Watcher, colle
 	}
 	watcher, err := collect.Watch(ctx, clients, collect.Options{
 		Gates: r.Options.Gates, KubernetesVersion: r.Options.KubernetesVersion,
-		Namespace: clients.Namespace, AllNamespaces: what.AllNamespaces, Only: what.Only, ComputeDomains: what.ComputeDomains,
+		Namespace: clients.Namespace, AllNamespaces: what.AllNamespaces, Only: what.Only, ComputeDomains: what.ComputeDomains, Evicts: what.Evicts, Ends: what.Ends,
 	})
 	return watcher, clients, err
 }

@@ -119,6 +119,9 @@ func (c *collector) readDependents(ctx context.Context) error {
 	if err := c.readPluginEvents(ctx); err != nil {
 		return err
 	}
+	if err := c.readPodEvents(ctx); err != nil {
+		return err
+	}
 	if err := c.readComponents(ctx); err != nil {
 		return err
 	}

@@ -65,6 +65,8 @@ type Options struct {
 	// unknown), and of which resource that was. Calls do not overlap, and there
 	// is none after Collect returned. May be nil.
 	Progress func(done, total int, what string)
+	// podEvents tells that warnings about pods with devices are read.
+	podEvents bool
 	// pulse is how [Watch] notices a silent server; the zero value is the default.
 	pulse pulse
 }

@@ -74,6 +74,21 @@ func (c *collector) readPluginEvents(ctx context.Context) error {
 	return c.readEvents(ctx, namespaces, warnings, func(about *corev1.ObjectReference) bool { return concerned[about.UID] })
 }
 
+// readPodEvents reads the warnings about pods with devices, if that is asked for. It needs the pods.
+func (c *collector) readPodEvents(ctx context.Context) error {
+	if !c.opts.podEvents {
+		return nil
+	}
+	concerned, namespaces := map[types.UID]bool{}, map[string]bool{}
+	for _, pod := range c.snapshot.Pods {
+		if len(pod.Spec.ResourceClaims) > 0 || usesExtendedResources(&pod.Spec) {
+			concerned[pod.UID], namespaces[pod.Namespace] = true, true
+		}
+	}
+	warnings := []fields.Selector{fields.SelectorFromSet(fields.Set{"type": corev1.EventTypeWarning, "involvedObject.kind": "Pod"})}
+	return c.readEvents(ctx, namespaces, warnings, func(about *corev1.ObjectReference) bool { return concerned[about.UID] })
+}
+
 // readEvents reads the events in some namespaces that a selector chooses, and keeps the
 // wanted ones. A missing permission leaves a gap.
 func (c *collector) readEvents(ctx context.Context, namespaces map[string]bool, selectors []fields.Selector, wanted func(*corev1.ObjectReference) bool) error {

@@ -7,6 +7,7 @@ import (
 	"context"
 	"maps"
 	"slices"
+	"sync"
 
 	"golang.org/x/sync/errgroup"
 	corev1 "k8s.io/api/core/v1"
@@ -27,6 +28,10 @@ type Watcher struct {
 	start *snapshot.Snapshot
 	lists []watched
 	*health
+
+	mu sync.Mutex
+	// added is what [Watcher.Refresh] last added; nil before.
+	added *snapshot.Snapshot
 }
 
 // Watch reads once the objects that [Collect] reads, apart from the target and its objects,
@@ -71,6 +76,24 @@ func Watch(ctx context.Context, clients Clients, opts Options) (*Watcher, error)
 // one see [Watcher.Target]. While the server is silent it is taken at the time of its last
 // answer: nothing is known for later.
 func (w *Watcher) Snapshot() *snapshot.Snapshot {
+	s := w.watched()
+	w.mu.Lock()
+	added := w.added
+	w.mu.Unlock()
+	if added == nil {
+		return s
+	}
+	s.Events, s.Queued, s.Outlines, s.Listed = added.Events, added.Queued, added.Outlines, added.Listed
+	s.Quotas, s.LimitRanges, s.Budgets, s.CompositePodGroups = added.Quotas, added.LimitRanges, added.Budgets, added.CompositePodGroups
+	s.VolumeClaims, s.Volumes, s.StorageClasses = added.VolumeClaims, added.Volumes, added.StorageClasses
+	s.Workloads = snapshot.Overlay(added.Workloads, s.Workloads)
+	s.Gaps = append(s.Gaps, added.Gaps...)
+	sortGaps(s.Gaps)
+	return s
+}
+
+// watched returns the cluster as it is now, without what was added.
+func (w *Watcher) watched() *snapshot.Snapshot {
 	s := *w.start
 	s.Gates = maps.Clone(w.start.Gates)
 	s.Gaps = slices.Clone(w.start.Gaps)
@@ -100,6 +123,26 @@ func (w *Watcher) Problems(ctx context.Context) (*snapshot.Snapshot, error) {
 	return w.also(ctx, opts)
 }
 
+// Refresh is like [Watcher.Problems]. What it adds, and the warnings about pods with devices, is in
+// all later snapshots, as it was then.
+func (w *Watcher) Refresh(ctx context.Context) (*snapshot.Snapshot, error) {
+	opts := w.opts
+	opts.Starting, opts.Health, opts.Admission, opts.podEvents = true, true, true, true
+	s, err := w.also(ctx, opts)
+	if err != nil {
+		return nil, err
+	}
+	added, before := *s, w.watched()
+	added.Gaps = slices.DeleteFunc(slices.Clone(s.Gaps), func(gap snapshot.Gap) bool { return slices.Contains(before.Gaps, gap) })
+	// Those that are watched are newer there.
+	isPlugin := func(workload *snapshot.Workload) bool { return workload.Kind == snapshot.KindDaemonSet }
+	added.Workloads = slices.DeleteFunc(slices.Clone(s.Workloads), isPlugin)
+	w.mu.Lock()
+	w.added = &added
+	w.mu.Unlock()
+	return s, nil
+}
+
 // also reads what other options add to the present snapshot.
 func (w *Watcher) also(ctx context.Context, opts Options) (*snapshot.Snapshot, error) {
 	opts.Progress = nil
@@ -110,7 +153,7 @@ func (w *Watcher) also(ctx context.Context, opts Options) (*snapshot.Snapshot, e
 	if !klog.V(1).Enabled() {
 		ctx = klog.NewContext(ctx, klog.Logger{})
 	}
-	c.snapshot, c.apis = w.Snapshot(), w.apis
+	c.snapshot, c.apis = w.watched(), w.apis
 	c.plugins, c.snapshot.Workloads = c.snapshot.Workloads, nil
 	group, groupCtx := errgroup.WithContext(ctx)
 	for _, task := range c.aboutTarget() {

@@ -1,0 +1,265 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package commands
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/apimachinery/pkg/util/duration"
+	"k8s.io/cli-runtime/pkg/genericclioptions"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+
+	"github.com/kubectl-dra/kubectl-dra/pkg/commands/cli"
+	"github.com/kubectl-dra/kubectl-dra/pkg/english"
+	"github.com/kubectl-dra/kubectl-dra/pkg/render"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/collect"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/recording"
+)
+
+const (
+	// recordEvery is how long changes are collected before they are recorded.
+	recordEvery = time.Second
+	// refreshEvery is how often the lists are read again that are not watched.
+	refreshEvery = time.Minute
+)
+
+type recordFlags struct {
+	reading *cli.ReadingFlags
+	path    string
+	keep    time.Duration
+	lasts   time.Duration
+	size    string
+}
+
+type recordOptions struct {
+	reader  *cli.Reader
+	path    string
+	limits  recording.Limits
+	lasts   time.Duration
+	streams genericiooptions.IOStreams
+}
+
+func newRecord(streams genericiooptions.IOStreams, config *genericclioptions.ConfigFlags) *cobra.Command {
+	f := &recordFlags{reading: cli.NewReadingFlags(config)}
+	cmd := &cobra.Command{
+		Use:   "record -o FILE",
+		Short: "Record what happens to devices and claims",
+		Long: `Follow a cluster and record each of its states, so that it can be asked later
+what was at a time, and why. Other commands take the file with --snapshot, and
+the time with --at; without it, they look at the end.
+
+Changes are in the file within a second or two, also if this program is killed.
+Recording to an existing file goes on, and notes that nothing is known of the
+time in between; so it does if the API server does not answer. Warnings about
+pods, and what only problems concern, such as quotas and budgets, are read once
+a minute.
+
+It ends with Ctrl-C, or after the time of --for. --keep and --max-size bound the
+file: what is oldest is removed in pieces. The file has the same objects, with
+their names, as 'kubectl dra snapshot' saves, and only its owner can read it.`,
+		Example: `  # Record until Ctrl-C
+  kubectl dra record -o cluster.rec
+
+  # The last day, in at most 500 MiB
+  kubectl dra record -o cluster.rec --keep 24h --max-size 500Mi
+
+  # Why was the pod pending at nine?
+  kubectl dra why pod/pretrain-0 --snapshot cluster.rec --at 09:00
+
+  # What changed in the last two hours?
+  kubectl dra diff cluster.rec@-2h cluster.rec`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			o, err := f.toOptions(cmd, streams)
+			if err != nil {
+				return err
+			}
+			return o.run(cmd.Context())
+		},
+	}
+	cmd.Flags().StringVarP(&f.path, "output", "o", "", "Write to this `FILE`, or go on with it.")
+	cmd.Flags().DurationVar(&f.keep, "keep", 0, "Remove what is older than this `DURATION`, such as 24h; 0 keeps all.")
+	cmd.Flags().StringVar(&f.size, "max-size", "", "Largest `SIZE` of the file, such as 500Mi; none is the default.")
+	cmd.Flags().DurationVar(&f.lasts, "for", 0, "Stop after this `DURATION`, such as 1h.")
+	f.reading.AddTo(cmd)
+	cli.CompleteFlags(f.reading, cmd)
+	cmd.ValidArgsFunction = cobra.NoFileCompletions
+	return cmd
+}
+
+func (f *recordFlags) toOptions(cmd *cobra.Command, streams genericiooptions.IOStreams) (*recordOptions, error) {
+	switch {
+	case f.path == "" || f.path == "-":
+		return nil, cli.Usagef("Name it with -o FILE.", "expected a file to record to")
+	case len(f.reading.Paths) > 0:
+		return nil, cli.Usagef("Leave --snapshot out.", "--snapshot: a file does not change; record a cluster")
+	case f.keep < 0 || f.lasts < 0:
+		return nil, cli.Usagef("Write 24h, or 0 for no limit.", "read --keep and --for: expected no time before now")
+	}
+	o := &recordOptions{path: f.path, limits: recording.Limits{Keep: f.keep}, lasts: f.lasts, streams: streams}
+	if f.size != "" {
+		size, err := resource.ParseQuantity(f.size)
+		if err != nil || size.Sign() <= 0 {
+			return nil, cli.Usagef("Write 500Mi or 2Gi.", "read --max-size: expected a size, found %q", f.size)
+		}
+		o.limits.Size = size.Value()
+	}
+	var err error
+	if o.reader, err = f.reading.ToReader(cmd, streams); err != nil {
+		return nil, err
+	}
+	return o, o.checkPath()
+}
+
+// checkPath fails before a cluster is read if nothing can be recorded.
+func (o *recordOptions) checkPath() error {
+	info, err := os.Stat(o.path)
+	switch {
+	case err == nil && !info.Mode().IsRegular():
+		return cli.Usagef("Name a file.", "record %s: it is not a file", o.path)
+	case err == nil && info.Size() > 0:
+		r, err := recording.Open(o.path)
+		if err != nil {
+			return err
+		}
+		return r.Close()
+	case errors.Is(err, fs.ErrNotExist):
+		if info, err := os.Stat(filepath.Dir(o.path)); err != nil || !info.IsDir() {
+			return cli.Usagef("Make the directory, or name another one.", "record %s: there is no directory %s", o.path, filepath.Dir(o.path))
+		}
+		return nil
+	case err != nil:
+		return fmt.Errorf("record: %w", err)
+	}
+	return nil
+}
+
+func (o *recordOptions) run(ctx context.Context) error {
+	if o.lasts > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, o.lasts)
+		defer cancel()
+	}
+	bar := cli.NewProgress(o.streams.ErrOut, "Reading the cluster")
+	defer bar.Done()
+	watcher, _, err := o.reader.Watch(ctx, cli.Scope{AllNamespaces: o.reader.Only == "", ComputeDomains: true, Evicts: true, Ends: true})
+	if err != nil {
+		return err
+	}
+	first, err := watcher.Refresh(ctx)
+	if err != nil {
+		return err
+	}
+	writer, err := recording.Create(ctx, o.path, first, o.limits)
+	if err != nil {
+		return err
+	}
+	r := &recorder{watcher: watcher, writer: writer, refreshed: time.Now(), known: first.TakenAt, streams: o.streams}
+	err = r.follow(ctx, func(text string) { bar.Say("Recording to " + o.path + ": " + text + "; Ctrl-C ends it") })
+	if closing := writer.Close(r.known); err == nil {
+		err = closing
+	}
+	bar.Done()
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(o.streams.ErrOut, "Recorded %s to %s\n", r.summary(), render.Escape(o.path))
+	return err
+}
+
+// recorder follows a cluster.
+type recorder struct {
+	watcher   *collect.Watcher
+	writer    *recording.Writer
+	refreshed time.Time
+	// known is the time up to which the cluster is known, lost is since when it is not.
+	known, lost time.Time
+	streams     genericiooptions.IOStreams
+}
+
+// follow records until the context is done. It says how far it is.
+func (r *recorder) follow(ctx context.Context, say func(string)) error {
+	ticker := time.NewTicker(recordEvery)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-ticker.C:
+		}
+		if err := r.look(ctx); err != nil {
+			if ctx.Err() != nil {
+				return nil
+			}
+			return err
+		}
+		say(r.summary())
+	}
+}
+
+func (r *recorder) summary() string {
+	return fmt.Sprintf("%s, %s, %.1f MiB", duration.HumanDuration(r.known.Sub(r.writer.Begins())), english.Count(r.writer.Changes, "change"), float64(r.writer.Size())/(1<<20))
+}
+
+// look records the cluster as it is, unless the connection is lost.
+func (r *recorder) look(ctx context.Context) error {
+	if since, trouble := r.watcher.Trouble(); trouble != nil {
+		return r.loses(since, trouble)
+	}
+	s, err := r.state(ctx)
+	var lost *collect.ServerError
+	if errors.As(err, &lost) && ctx.Err() == nil {
+		return r.loses(r.known, err)
+	}
+	if err != nil {
+		return err
+	}
+	if r.lost.IsZero() {
+		err = r.writer.Add(s)
+	} else {
+		err = r.writer.AddAfter(recording.Missed{Since: r.lost, Reason: "the API server did not answer"}, s)
+	}
+	if err != nil {
+		return err
+	}
+	r.known = s.TakenAt
+	if r.lost.IsZero() {
+		return nil
+	}
+	r.lost = time.Time{}
+	return cli.PrintNotes(r.streams, "connected again; the recording says what it missed")
+}
+
+// state returns the cluster as it is. After a lost connection, and from time to time, all is read.
+func (r *recorder) state(ctx context.Context) (*snapshot.Snapshot, error) {
+	if r.lost.IsZero() && time.Since(r.refreshed) < refreshEvery {
+		return r.watcher.Snapshot(), nil
+	}
+	s, err := r.watcher.Refresh(ctx)
+	if err == nil {
+		r.refreshed = time.Now()
+	}
+	return s, err
+}
+
+// loses notes since when nothing is known.
+func (r *recorder) loses(since time.Time, trouble error) error {
+	if !r.lost.IsZero() {
+		return nil
+	}
+	r.lost = since
+	if r.known.Before(since) {
+		r.known = since
+	}
+	return cli.PrintNotes(r.streams, trouble.Error()+"; nothing is recorded until it is back")
+}
