@@ -83,17 +83,30 @@ func Overlay[T metav1.Object](lower, upper []T) []T {
 	if len(upper) == 0 {
 		return lower
 	}
-	replaced := make(map[Identity]bool, len(upper))
-	for _, object := range upper {
-		replaced[Identify(object)] = true
-	}
+	rest, upper := inOrder(lower), inOrder(upper)
 	merged := make([]T, 0, len(lower)+len(upper))
-	for _, object := range lower {
-		if !replaced[Identify(object)] {
+	for i, object := range upper {
+		id := Identify(object)
+		before, found := slices.BinarySearchFunc(rest, id, func(object T, id Identity) int { return Identify(object).Compare(id) })
+		merged = append(merged, rest[:before]...)
+		for rest = rest[before:]; found && len(rest) > 0 && Identify(rest[0]) == id; {
+			rest = rest[1:]
+		}
+		// Of equal names, the last one counts.
+		if i+1 == len(upper) || Identify(upper[i+1]) != id {
 			merged = append(merged, object)
 		}
 	}
-	merged = append(merged, upper...)
-	slices.SortFunc(merged, func(a, b T) int { return Identify(a).Compare(Identify(b)) })
-	return merged
+	return append(merged, rest...)
+}
+
+// inOrder returns a list in the order of a snapshot.
+func inOrder[T metav1.Object](list []T) []T {
+	compare := func(a, b T) int { return Identify(a).Compare(Identify(b)) }
+	if slices.IsSortedFunc(list, compare) {
+		return list
+	}
+	list = slices.Clone(list)
+	slices.SortStableFunc(list, compare)
+	return list
 }
