@@ -17,7 +17,7 @@ func (m *Model) actions() []action {
 		return func() tea.Cmd { return m.closer(page, otherwise) }
 	}
 	count := views.ID(len(m.views))
-	return []action{
+	return append(m.timeActions(), []action{
 		{k.back, keysMove, m.back},
 		{k.next, keysMove, func() tea.Cmd { return m.show((m.view + 1) % count) }},
 		{k.prev, keysMove, func() tea.Cmd { return m.show((m.view + count - 1) % count) }},
@@ -36,7 +36,7 @@ func (m *Model) actions() []action {
 		{k.help, keysDashboard, m.openHelp},
 		{k.suspend, keysDashboard, func() tea.Cmd { return tea.Suspend }},
 		{k.quit, keysDashboard, func() tea.Cmd { return tea.Quit }},
-	}
+	}...)
 }
 
 // askForFilter asks which rows of a list to show: on the overview, of the list that has the rows of the
@@ -86,6 +86,9 @@ func (m *Model) askForNamespace() {
 func (m *Model) freeze() tea.Cmd {
 	if m.fixed {
 		m.message = "a file does not change"
+		if m.opts.Past != nil {
+			m.message = m.keys.later.Help().Key + " goes through the recording"
+		}
 		return nil
 	}
 	return m.live.Freeze(m.seen())

@@ -43,6 +43,8 @@ type host struct {
 	// key.
 	line    widget.Line
 	message string
+	// stopTravel ends going through a recording; nil while nothing does.
+	stopTravel func()
 }
 
 // screen is one page of the dashboard.
@@ -114,6 +116,10 @@ func (h *host) order(s screen) {
 
 // back leaves the screen that is shown.
 func (h *host) back() tea.Cmd {
+	if h.stopTravel != nil {
+		h.stopTravel()
+		return nil
+	}
 	if len(h.stack) > 1 {
 		h.stack = h.stack[:len(h.stack)-1]
 	}

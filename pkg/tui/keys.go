@@ -21,6 +21,7 @@ type keyMap struct {
 	why, yaml, tree, copy, heat, group                key.Binding
 	pane, wider, narrower                             key.Binding
 	change, yes, no                                   key.Binding
+	earlier, later, earlierCause, laterCause          key.Binding
 	freeze, gaps, mouse, help, suspend, quit          key.Binding
 }
 
@@ -70,12 +71,18 @@ func newKeyMap() keyMap {
 		change:     bind("x", "change", "x"),
 		yes:        bind("y", "do it", "y"),
 		no:         bind("n", "leave it", "n"),
-		freeze:     bind("space", "freeze", "space"),
-		gaps:       bind("!", "not read", "!"),
-		mouse:      bind("m", "mouse", "m"),
-		help:       bind("?", "keys", "?"),
-		suspend:    bind("ctrl+z", "suspend", "ctrl+z"),
-		quit:       bind("q", "quit", "q", "ctrl+c"),
+		later:      bind("] [", "later, earlier", "]"),
+		earlier:    with("["),
+		laterCause: bind("} {", "next cause", "}"),
+
+		earlierCause: with("{"),
+
+		freeze:  bind("space", "freeze", "space"),
+		gaps:    bind("!", "not read", "!"),
+		mouse:   bind("m", "mouse", "m"),
+		help:    bind("?", "keys", "?"),
+		suspend: bind("ctrl+z", "suspend", "ctrl+z"),
+		quit:    bind("q", "quit", "q", "ctrl+c"),
 	}
 }
 

@@ -18,6 +18,8 @@ type Options struct {
 	Source live.Source
 	// Fixed is true if the source never changes.
 	Fixed bool
+	// Past is Source if that is a recording, else nil.
+	Past *live.Past
 	// Name is the address of a server, or a file. Context is its name in the kubeconfig,
 	// empty for a file.
 	Name, Context string

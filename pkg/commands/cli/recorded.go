@@ -115,44 +115,65 @@ func (r *Reader) readRecording(ctx context.Context, from *recording.Recording, p
 	return &named, nil
 }
 
+// Recorded is a recording that the flags name.
+type Recorded struct {
+	*recording.Recording
+	Options load.Options
+	// Name is the file.
+	Name string
+	// Begins and Ends are its first and last moment, At is the chosen one, the last by default.
+	Begins, Ends, At time.Time
+}
+
+// Recording opens the recording of the flags; nil if they name none. Somebody has to close it.
+func (r *Reader) Recording(ctx context.Context) (*Recorded, error) {
+	if len(r.paths) != 1 {
+		return nil, nil
+	}
+	path, own := TimeInName(r.paths[0])
+	out := &Recorded{Options: r.Options, Name: path}
+	var err error
+	if out.Recording, err = openRecording(path, &out.Options); err != nil || out.Recording == nil {
+		// What was looked at in standard input is still there.
+		r.Options.Stdin = out.Options.Stdin
+		return nil, err
+	}
+	if out.Begins, out.Ends, err = out.Range(ctx); err == nil {
+		out.At = out.Ends
+		if at := cmp.Or(r.at, own); at != "" {
+			out.At, err = ParseTime(at, out.Ends.Local())
+		}
+	}
+	if err != nil {
+		_ = out.Close()
+		return nil, err
+	}
+	return out, nil
+}
+
 // Moments returns the states of a recording from a time on, up to that of --at. It is for the
 // verbs that follow what happened.
 func (r *Reader) Moments(ctx context.Context, since string) (iter.Seq2[recording.Moment, error], error) {
-	const hint = "Record a cluster with 'kubectl dra record -o FILE', then add --snapshot FILE."
-	if len(r.paths) != 1 {
-		return nil, Usagef(hint, "--since needs a recording")
-	}
-	path, own := TimeInName(r.paths[0])
-	options := r.Options
-	from, err := openRecording(path, &options)
-	switch {
-	case err != nil:
-		return nil, err
-	case from == nil:
-		return nil, Usagef(hint, "--since needs a recording, which %s is not", path)
-	}
-	first, last, err := from.Range(ctx)
+	from, err := r.Recording(ctx)
 	if err != nil {
 		return nil, err
 	}
-	until := last
-	if at := cmp.Or(r.at, own); at != "" {
-		if until, err = ParseTime(at, last.Local()); err != nil {
-			return nil, err
-		}
+	if from == nil {
+		return nil, Usagef("Record a cluster with 'kubectl dra record -o FILE', then add --snapshot FILE.", "--since needs a recording")
 	}
-	begin, err := ParseTime(since, until.Local())
+	begin, err := ParseTime(since, from.At.Local())
 	if err != nil {
+		_ = from.Close()
 		return nil, err
 	}
-	if begin.Before(first) {
+	if begin.Before(from.Begins) {
 		// A duration asks for what there is of it.
-		begin = first
+		begin = from.Begins
 	}
 	return func(yield func(recording.Moment, error) bool) {
 		defer func() { _ = from.Close() }()
-		for moment, err := range from.From(ctx, begin, options) {
-			if err == nil && moment.Snapshot.TakenAt.After(until) {
+		for moment, err := range from.From(ctx, begin, from.Options) {
+			if err == nil && moment.Snapshot.TakenAt.After(from.At) {
 				return
 			}
 			if !yield(moment, err) {

@@ -6,7 +6,9 @@ package top
 import (
 	"context"
 	"fmt"
+	"iter"
 	"os"
+	"time"
 
 	"github.com/spf13/cobra"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
@@ -19,6 +21,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/shell"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/collect"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/recording"
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui"
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/live"
 )
@@ -159,6 +162,11 @@ func (f *flags) toOptions(cmd *cobra.Command, streams genericiooptions.IOStreams
 
 func (o *options) run(ctx context.Context) error {
 	opts := tui.Options{Namespace: o.reader.Only, Env: os.Getenv, Mouse: o.mouse, Color: o.printer.Text.Color, Bell: o.bell, Settings: o.settings}
+	if !o.once {
+		if recorded, err := o.reader.Recording(ctx); recorded != nil || err != nil {
+			return o.play(ctx, opts, recorded, err)
+		}
+	}
 	if o.once || !o.reader.Live() {
 		scope := cli.Scope{}
 		if o.printer.Machine == nil {
@@ -187,6 +195,25 @@ func (o *options) run(ctx context.Context) error {
 	}
 	opts.Source, opts.Name, opts.Changer = connection.Source, connection.Name, connection.Changer
 	opts.Context, opts.Contexts, opts.Leave = collect.ContextOf(o.reader.Config), others, leave
+	return tui.Run(ctx, opts, o.streams.In, o.streams.Out)
+}
+
+// play shows a recording.
+func (o *options) play(ctx context.Context, opts tui.Options, from *cli.Recorded, err error) error {
+	if err != nil {
+		return err
+	}
+	defer func() { _ = from.Close() }()
+	moments := func(ctx context.Context, t time.Time) iter.Seq2[recording.Moment, error] {
+		return from.From(ctx, t, from.Options)
+	}
+	bar := cli.NewProgress(o.streams.ErrOut, "Reading "+from.Name)
+	past, err := live.NewPast(ctx, moments, from.Begins, from.At)
+	bar.Done()
+	if err != nil {
+		return err
+	}
+	opts.Source, opts.Past, opts.Fixed, opts.Name = past, past, true, "recording "+from.Name
 	return tui.Run(ctx, opts, o.streams.In, o.streams.Out)
 }
 

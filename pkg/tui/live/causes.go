@@ -205,6 +205,9 @@ func (c *Cluster) foundCauses(msg causesMsg) (tea.Cmd, News) {
 	}
 	c.pausing = true
 	pause := max(causesRest, causesTimes*msg.took)
+	if c.opts.Fixed {
+		pause = causesRest
+	}
 	if msg.err != nil {
 		pause = max(pause, causesRetry)
 	}

@@ -49,6 +49,12 @@ func (c *Cluster) Update(msg Message, seen Seen) (tea.Cmd, News) {
 	return nil, NoNews
 }
 
+// Turn takes a picture now: the source is at another moment.
+func (c *Cluster) Turn() tea.Cmd {
+	c.dirty, c.resting, c.pausing = true, false, false
+	return c.Take()
+}
+
 // Work works out the visible parts that are not known yet.
 func (c *Cluster) Work(seen Seen) tea.Cmd { return c.find(seen) }
 
