@@ -112,10 +112,9 @@ func TestStep(t *testing.T) {
 // TestToCause goes to the moments at which a cause begins and ends.
 func TestToCause(t *testing.T) {
 	healthy := fleet.Mixed(20)
+	fleet.AddWaiting(healthy, 2)
 	broken := *healthy
-	broken.Slices = slices.Clone(healthy.Slices)
-	broken.Slices[0] = healthy.Slices[0].DeepCopy()
-	broken.Slices[0].Spec.Pool.ResourceSliceCount++
+	broken.Classes = nil
 	var states []*snapshot.Snapshot
 	for i := range 30 {
 		s := *healthy
