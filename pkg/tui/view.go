@@ -100,6 +100,9 @@ func (m *Model) foot() string {
 		return m.line.View()
 	}
 	bindings := m.top().bindings(m.host)
+	if m.opts.Past != nil {
+		bindings = append([]key.Binding{m.keys.later}, bindings...)
+	}
 	if len(m.stack) > 1 {
 		bindings = append([]key.Binding{m.keys.back}, bindings...)
 	}

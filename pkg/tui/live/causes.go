@@ -160,7 +160,7 @@ func (c *Cluster) find(seen Seen) tea.Cmd {
 		return nil
 	}
 	c.finding = true
-	ctx, p, source, now := c.ctx, c.picture, c.opts.Source, c.opts.Now()
+	ctx, p, source, now, fixed := c.ctx, c.picture, c.opts.Source, c.opts.Now(), c.opts.Fixed
 	return func() tea.Msg {
 		start := time.Now()
 		found, err := findIn(ctx, source, p, namespace)
@@ -169,7 +169,10 @@ func (c *Cluster) find(seen Seen) tea.Cmd {
 		}
 		took := time.Since(start)
 		if found != nil {
-			found.of, found.took, found.At = p.change, took, now
+			found.of, found.took = p.change, took
+			if !fixed {
+				found.At = now
+			}
 		}
 		return causesMsg{found, err, took}
 	}

@@ -24,7 +24,9 @@ type glance struct {
 
 // Changes are the causes that began and ended since somebody looked before.
 type Changes struct {
-	At    time.Time
+	At time.Time
+	// Back is true if that was at a later time of a recording.
+	Back  bool
 	Began map[string]bool
 	Ended []api.Cause
 	// Started counts the pods that waited then and have a node now.
@@ -33,6 +35,10 @@ type Changes struct {
 
 // Looked notes that somebody pressed a key.
 func (c *Cluster) Looked() {
+	if c.opts.Fixed {
+		// What changes is what somebody goes to, see [Cluster.Turn].
+		return
+	}
 	now := c.opts.Now()
 	if now.Sub(c.last.at) >= away {
 		c.before = c.last
@@ -49,7 +55,7 @@ func (c *Cluster) Changes(namespace string) *Changes {
 	if before.causes == nil || now == nil || before.causes.Namespace != namespace || now.Namespace != namespace {
 		return nil
 	}
-	out := &Changes{At: before.at, Began: map[string]bool{}}
+	out := &Changes{At: before.at, Back: now.At.Before(before.at), Began: map[string]bool{}}
 	has := func(causes []api.Cause, id string) bool {
 		return slices.ContainsFunc(causes, func(c api.Cause) bool { return c.ID == id })
 	}
@@ -93,6 +99,9 @@ func (c *Changes) String() string {
 	}
 	if c.Started > 0 {
 		parts = append(parts, english.Count(c.Started, "pod")+" started")
+	}
+	if c.Back {
+		return "back from " + c.At.Local().Format("15:04") + ": " + strings.Join(parts, ", ")
 	}
 	return "since " + c.At.Format("15:04") + ": " + strings.Join(parts, ", ")
 }

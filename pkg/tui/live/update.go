@@ -49,9 +49,13 @@ func (c *Cluster) Update(msg Message, seen Seen) (tea.Cmd, News) {
 	return nil, NoNews
 }
 
-// Turn takes a picture now: the source is at another moment.
+// Turn takes a picture now: the source is at another moment. What changes is what differs from the
+// moment before.
 func (c *Cluster) Turn() tea.Cmd {
 	c.dirty, c.resting, c.pausing = true, false, false
+	if c.causes != nil {
+		c.before, c.last = glance{c.causes.At, c.causes}, glance{}
+	}
 	return c.Take()
 }
 
