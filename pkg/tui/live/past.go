@@ -178,9 +178,15 @@ func (p *Past) readBefore() error {
 		if from.Before(p.begins) {
 			from = p.begins
 		}
+		first := true
 		for m, err := range p.moments(p.ctx, from) {
 			if err != nil {
 				return err
+			}
+			if first && !from.Equal(p.begins) {
+				// It is in the middle of a moment.
+				first = false
+				continue
 			}
 			if !m.Snapshot.TakenAt.Before(end) {
 				break
