@@ -83,7 +83,11 @@ func TotalOfNodes(list []*api.ListedNode) NodeTotal {
 }
 
 // UsageTotal sums up usage.
-type UsageTotal struct{ Groups, Used, Waiting, Idle int }
+type UsageTotal struct {
+	Groups, Used, Waiting, Idle int
+	// Hours is nil without a recording.
+	Hours *api.UsageHours
+}
 
 // TotalOfUsage sums usage up.
 func TotalOfUsage(list []*api.Usage) UsageTotal {
@@ -92,6 +96,15 @@ func TotalOfUsage(list []*api.Usage) UsageTotal {
 		total.Used += u.Used
 		total.Waiting += u.Waiting
 		total.Idle += u.Idle
+		if u.Hours == nil {
+			continue
+		}
+		if total.Hours == nil {
+			total.Hours = &api.UsageHours{}
+		}
+		total.Hours.Devices += u.Hours.Devices
+		total.Hours.Idle += u.Hours.Idle
+		total.Hours.Waiting += u.Hours.Waiting
 	}
 	return total
 }

@@ -514,6 +514,19 @@ func Usage(items []*api.Usage, by string) *metav1.Table {
 		}}
 	}
 	waiting, idle := func(u *api.Usage) int { return u.Waiting }, func(u *api.Usage) int { return u.Idle }
+	if len(items) > 0 && items[0].Hours != nil {
+		hours := func(name string, of func(*api.UsageHours) float64) Column[api.Usage] {
+			return Column[api.Usage]{Name: name, Cell: func(u *api.Usage) string { return fmt.Sprintf("%.1f", of(u.Hours)) }}
+		}
+		return newTable(items, []Column[api.Usage]{
+			{Name: by, Key: true, Cell: func(u *api.Usage) string { return u.Name }},
+			hours("Device hours", func(h *api.UsageHours) float64 { return h.Devices }),
+			hours("Idle hours", func(h *api.UsageHours) float64 { return h.Idle }),
+			hours("Waiting hours", func(h *api.UsageHours) float64 { return h.Waiting }),
+			bounds("Used now", func(u *api.Usage) int { return u.Used }, func(u *api.Usage) api.Bound { return atLeast(u.UsedIsLowerBound) }),
+			unlessUnknown("Waiting now", waiting, pods),
+		})
+	}
 	return newTable(items, []Column[api.Usage]{
 		{Name: by, Key: true, Cell: func(u *api.Usage) string { return u.Name }},
 		bounds("Used", func(u *api.Usage) int { return u.Used }, func(u *api.Usage) api.Bound { return atLeast(u.UsedIsLowerBound) }),

@@ -59,6 +59,9 @@ func UsageTotal(t inventory.UsageTotal) string {
 	if t.Idle > 0 {
 		text += fmt.Sprintf(", %d idle", t.Idle)
 	}
+	if h := t.Hours; h != nil {
+		text += fmt.Sprintf("; %.1f device hours, %.1f of them idle, and %.1f hours of waiting pods", h.Devices, h.Idle, h.Waiting)
+	}
 	return text
 }
 

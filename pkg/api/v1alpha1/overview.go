@@ -222,6 +222,18 @@ type Usage struct {
 	// could not be: then Idle and Waiting say nothing.
 	UsedIsLowerBound bool `json:"usedIsLowerBound,omitempty"`
 	PodsAreUnknown   bool `json:"podsAreUnknown,omitempty"`
+	// Hours adds up the time of a recording, with --since.
+	Hours *UsageHours `json:"hours,omitempty"`
+}
+
+// UsageHours adds up usage over time. Times in which the cluster was not recorded do not count.
+type UsageHours struct {
+	// Devices are the hours of used devices: 2 devices for 3 hours are 6. Idle has those of
+	// claims that no pod used.
+	Devices float64 `json:"devices"`
+	Idle    float64 `json:"idle"`
+	// Waiting are the hours of pods that waited for devices.
+	Waiting float64 `json:"waiting"`
 }
 
 // Attention is an object or a finding that somebody should look at.

@@ -13,6 +13,7 @@ import (
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
+	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/commands/cli"
 	"github.com/kubectl-dra/kubectl-dra/pkg/inventory"
 	"github.com/kubectl-dra/kubectl-dra/pkg/render"
@@ -22,6 +23,7 @@ import (
 // NewUsage returns the verb that lists who uses devices.
 func NewUsage(streams genericiooptions.IOStreams, config *genericclioptions.ConfigFlags) *cobra.Command {
 	type usage = *api.Usage
+	var since string
 	cmd := &cobra.Command{
 		Use:   "usage [NAME ...]",
 		Short: "List who uses devices, and who waits for them",
@@ -38,7 +40,11 @@ it is deallocated.
 
 A device that two claims of a group share counts once. ≥ and ? mark what may be
 more, or is not known, where claims or pods could not be read. Shares are of the
-whole cluster, also with -n.`,
+whole cluster, also with -n.
+
+With a recording, --since adds up the hours of used devices, of idle ones and of
+waiting pods up to its end, or up to --at. Times in which the cluster was not
+recorded do not count.`,
 		Example: `  # Which namespace uses how many devices?
   kubectl dra usage -A
 
@@ -48,10 +54,14 @@ whole cluster, also with -n.`,
   # By team
   kubectl dra usage -A --by label=team
 
+  # Who used how many device hours, and left how many idle?
+  kubectl dra usage -A --snapshot cluster.rec --since 24h
+
   # How much of each class?
   kubectl dra usage -A -o \
     jsonpath='{range .items[*].classes[*]}{.class} {.used}{"\n"}{end}'`,
 	}
+	cmd.Flags().StringVar(&since, "since", "", "Add up the hours of a recording since this `TIME`, as for --at.")
 	return newCommand(streams, config, cmd, listing[usage]{
 		name: "Usage", plural: "uses of devices",
 		names:     func(u usage) []string { return []string{u.Name} },
@@ -72,10 +82,14 @@ whole cluster, also with -n.`,
 		},
 		asks:   []string{snapshot.ResourceClaims},
 		unused: inventory.UnusedByUsage(),
-		items: func(_ context.Context, from *listed) ([]usage, error) {
+		items: func(ctx context.Context, from *listed) ([]usage, error) {
 			of := inventory.UsageOf{By: from.asked.by, Namespace: from.Namespace, Labels: from.asked.byLabels}
 			if from.asked.allNamespaces {
 				of.Namespace = ""
+			}
+			if since != "" {
+				list, err := usageSince(ctx, from.asked.reader, since, of)
+				return pointers(list), err
 			}
 			return pointers(from.inventory.UsageBy(of)), nil
 		},
@@ -84,4 +98,36 @@ whole cluster, also with -n.`,
 		},
 		total: func(items []usage, _ *listed) string { return render.UsageTotal(inventory.TotalOfUsage(items)) },
 	})
+}
+
+// usageSince adds up the usage of a recording.
+func usageSince(ctx context.Context, reader *cli.Reader, since string, of inventory.UsageOf) ([]api.Usage, error) {
+	moments, err := reader.Moments(ctx, since)
+	if err != nil {
+		return nil, err
+	}
+	var hours inventory.UsageHours
+	var c *cluster.Cluster
+	var list []api.Usage
+	for m, err := range moments {
+		if err != nil {
+			return nil, err
+		}
+		if m.Missed != nil && c != nil {
+			hours.Add(m.Missed.Since, false, list)
+		}
+		changed := true
+		if c == nil {
+			c = cluster.New(m.Snapshot)
+		} else {
+			before := c.Snapshot
+			changed = !snapshot.SameList(before.Claims, m.Snapshot.Claims) || !snapshot.SameList(before.Pods, m.Snapshot.Pods)
+			c = c.Amended(m.Snapshot)
+		}
+		if changed {
+			list = inventory.New(c).UsageBy(of)
+		}
+		hours.Add(m.Snapshot.TakenAt, m.Missed != nil, list)
+	}
+	return hours.Usage(of.By), nil
 }
