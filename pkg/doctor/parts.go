@@ -44,15 +44,32 @@ type identity struct{ driver, pool, attribute, value string }
 // findParts groups the devices of one driver.
 func findParts(_ context.Context, in *cluster) ([]api.Finding, error) {
 	all := in.cluster.Pools.Devices()
+	// There are far more devices than devices that others name.
 	wholes := map[identity]*facts.Device{}
 	for i := range all {
+		for name, value := range all[i].Attributes {
+			if of, isParent := strings.CutPrefix(shortName(name), parentPrefix); isParent {
+				wholes[identity{all[i].ID.Driver, all[i].ID.Pool, of, selector.Plain(value)}] = nil
+			}
+		}
+	}
+	if len(wholes) == 0 {
+		return nil, nil
+	}
+	for i := range all {
 		d := &all[i]
+		note := func(attribute, value string) {
+			named := identity{d.ID.Driver, d.ID.Pool, attribute, value}
+			if _, isNamed := wholes[named]; isNamed {
+				wholes[named] = d
+			}
+		}
 		for _, name := range []string{"", "device", "name", "devicename"} {
-			wholes[identity{d.ID.Driver, d.ID.Pool, name, d.ID.Device}] = d
+			note(name, d.ID.Device)
 		}
 		for name, value := range d.Attributes {
 			if short := shortName(name); !strings.HasPrefix(short, parentPrefix) {
-				wholes[identity{d.ID.Driver, d.ID.Pool, short, selector.Plain(value)}] = d
+				note(short, selector.Plain(value))
 			}
 		}
 	}
