@@ -81,10 +81,17 @@ func findParts(_ context.Context, in *cluster) ([]api.Finding, error) {
 	byDriver := map[string]*beside{}
 	for i := range all {
 		part := &all[i]
-		for _, name := range slices.Sorted(maps.Keys(part.Attributes)) {
-			of, isParent := strings.CutPrefix(shortName(name), parentPrefix)
+		var names []resourceapi.QualifiedName
+		for name := range part.Attributes {
+			if strings.HasPrefix(shortName(name), parentPrefix) {
+				names = append(names, name)
+			}
+		}
+		slices.Sort(names)
+		for _, name := range names {
+			of := strings.TrimPrefix(shortName(name), parentPrefix)
 			whole := wholes[identity{part.ID.Driver, part.ID.Pool, of, selector.Plain(part.Attributes[name])}]
-			if !isParent || whole == nil || whole.ID == part.ID || shareCounters(whole, part) {
+			if whole == nil || whole.ID == part.ID || shareCounters(whole, part) {
 				continue
 			}
 			b := byDriver[part.ID.Driver]
