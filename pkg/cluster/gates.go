@@ -6,6 +6,7 @@ package cluster
 import (
 	"maps"
 	"slices"
+	"sync"
 
 	"k8s.io/dynamic-resource-allocation/cel"
 
@@ -56,6 +57,7 @@ type Gates struct {
 	listsCompared bool
 	// tolerationOperators is the gate TaintTolerationComparisonOperators.
 	tolerationOperators bool
+	enabled             func() Features
 }
 
 // features are the features that pools and their devices depend on.
@@ -104,6 +106,7 @@ func newGates(snap *snapshot.Snapshot, behaviors map[behavior.Behavior]bool) *Ga
 	}
 	g.countersConcernAll = g.stable() || behaviors[behavior.CountersConcernAll]
 	g.tolerationOperators = g.Enabled("TaintTolerationComparisonOperators")
+	g.enabled = sync.OnceValue(g.findFeatures)
 	return g
 }
 
@@ -144,8 +147,10 @@ type Features struct {
 	Enabled []string
 }
 
-// Features returns the enabled features.
-func (g *Gates) Features() Features {
+// Features returns the enabled features. All answers about the cluster share them.
+func (g *Gates) Features() Features { return g.enabled() }
+
+func (g *Gates) findFeatures() Features {
 	f := Features{Library: behavior.Library, Channel: g.channel, Cluster: g.snap.ServerVersion}
 	weakest := -1
 	order := []snapshot.GateSource{snapshot.GateFromFlag, snapshot.GateFromMetrics, snapshot.GateFromDefault}

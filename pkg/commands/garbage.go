@@ -30,9 +30,12 @@ const (
 	// smallReserve is an amount that any machine has room for.
 	smallReserve = 32 << 20
 	// largeReserve lets a program that answers and ends load a cluster of a few thousand
-	// nodes, and answer, with one collection. Up to 430 MiB of garbage are no more than
-	// such a cluster itself takes; a small cluster makes far less.
+	// nodes with one collection. A small cluster makes far less than 430 MiB of garbage.
 	largeReserve = 720 << 20
+	// mostMemory limits the live memory and the garbage of such a program together, as long
+	// as the garbage is not less than answerPercent of the live memory.
+	mostMemory    = 430 << 20
+	answerPercent = 60
 	// mostGarbage limits the garbage of a program that goes on, as long as it is not less
 	// than leastPercent of the live heap: then collections would take too long altogether.
 	// mostPercent is for small clusters. Until a cluster is loaded, garbage may be
@@ -84,9 +87,24 @@ func limitGarbage(ctx context.Context, stays bool) (release func()) {
 		set(later)
 		return func() { runtime.KeepAlive(reserved.Load()) }
 	}
-	set(garbageLimit{percent: 60, reserved: largeReserve})
-	timer := time.AfterFunc(soon, func() { set(later) })
+	now := garbageLimit{percent: answerPercent, reserved: largeReserve}
+	set(now)
+	var isLater atomic.Bool
+	stop := afterCollections(func() {
+		limit := now
+		if isLater.Load() {
+			limit = later
+		}
+		debug.SetGCPercent(limit.percentWith(liveBytes()))
+	})
+	timer := time.AfterFunc(soon, func() {
+		isLater.Store(true)
+		set(later)
+		// Until the next collection, what was reserved counts as live.
+		runtime.GC()
+	})
 	return func() {
+		stop()
 		timer.Stop()
 		runtime.KeepAlive(reserved.Load())
 	}
@@ -149,9 +167,23 @@ func garbageBetween(before, last allocated) uint64 {
 // boundGarbage sets the garbage limit from the live heap: for a large cluster, half of it
 // is more than a view needs.
 func boundGarbage(most uint64) {
+	debug.SetGCPercent(garbagePercent(liveBytes(), most))
+}
+
+// liveBytes returns the live bytes at the last collection.
+func liveBytes() uint64 {
 	live := []metrics.Sample{{Name: "/gc/heap/live:bytes"}}
 	metrics.Read(live)
-	debug.SetGCPercent(garbagePercent(live[0].Value.Uint64(), most))
+	return live[0].Value.Uint64()
+}
+
+// percentWith returns the percentage for a program that answers and ends, with the given live
+// bytes, among them the reserved ones: less than the limit has for a large cluster.
+func (l garbageLimit) percentWith(live uint64) int {
+	reserved := uint64(l.reserved)
+	own := max(live, reserved) - reserved
+	garbage := max(mostMemory-min(own, mostMemory), own*answerPercent/100)
+	return int(min(100*garbage/(own+reserved), uint64(l.percent)))
 }
 
 // garbagePercent returns the percentage for the given live bytes and limit of garbage.

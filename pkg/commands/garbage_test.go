@@ -19,6 +19,22 @@ func TestGarbagePercent(t *testing.T) {
 	}
 }
 
+// TestGarbageOfAnswers leaves small clusters what they have without a limit, and keeps live memory
+// and garbage of larger ones together, unless collections would take too long.
+func TestGarbageOfAnswers(t *testing.T) {
+	limit := garbageLimit{percent: answerPercent, reserved: largeReserve}
+	for live, want := range map[int]int{0: 430, 100: 330, 250: 180, 300: 180, 1000: 600} {
+		garbage := (live + largeReserve>>20) * limit.percentWith(uint64(live<<20+largeReserve)) / 100
+		if garbage > want || garbage < want-(live+largeReserve>>20)/100-1 {
+			t.Errorf("%d MiB are live: %d MiB of garbage, want %d", live, garbage, want)
+		}
+	}
+	later := garbageLimit{percent: 80, reserved: smallReserve}
+	if got := later.percentWith(10<<20 + smallReserve); got != 80 {
+		t.Errorf("10 MiB are live after a while: %d percent, want 80", got)
+	}
+}
+
 // TestGarbageWhileLoading allows more garbage until a cluster is loaded, but not without bounds.
 func TestGarbageWhileLoading(t *testing.T) {
 	for live, want := range map[uint64]int{0: 50, 96 << 20: 50, 320 << 20: 30, 4 << 30: 15} {

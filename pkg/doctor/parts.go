@@ -44,15 +44,32 @@ type identity struct{ driver, pool, attribute, value string }
 // findParts groups the devices of one driver.
 func findParts(_ context.Context, in *cluster) ([]api.Finding, error) {
 	all := in.cluster.Pools.Devices()
+	// There are far more devices than devices that others name.
 	wholes := map[identity]*facts.Device{}
 	for i := range all {
+		for name, value := range all[i].Attributes {
+			if of, isParent := strings.CutPrefix(shortName(name), parentPrefix); isParent {
+				wholes[identity{all[i].ID.Driver, all[i].ID.Pool, of, selector.Plain(value)}] = nil
+			}
+		}
+	}
+	if len(wholes) == 0 {
+		return nil, nil
+	}
+	for i := range all {
 		d := &all[i]
+		note := func(attribute, value string) {
+			named := identity{d.ID.Driver, d.ID.Pool, attribute, value}
+			if _, isNamed := wholes[named]; isNamed {
+				wholes[named] = d
+			}
+		}
 		for _, name := range []string{"", "device", "name", "devicename"} {
-			wholes[identity{d.ID.Driver, d.ID.Pool, name, d.ID.Device}] = d
+			note(name, d.ID.Device)
 		}
 		for name, value := range d.Attributes {
 			if short := shortName(name); !strings.HasPrefix(short, parentPrefix) {
-				wholes[identity{d.ID.Driver, d.ID.Pool, short, selector.Plain(value)}] = d
+				note(short, selector.Plain(value))
 			}
 		}
 	}
@@ -64,10 +81,17 @@ func findParts(_ context.Context, in *cluster) ([]api.Finding, error) {
 	byDriver := map[string]*beside{}
 	for i := range all {
 		part := &all[i]
-		for _, name := range slices.Sorted(maps.Keys(part.Attributes)) {
-			of, isParent := strings.CutPrefix(shortName(name), parentPrefix)
+		var names []resourceapi.QualifiedName
+		for name := range part.Attributes {
+			if strings.HasPrefix(shortName(name), parentPrefix) {
+				names = append(names, name)
+			}
+		}
+		slices.Sort(names)
+		for _, name := range names {
+			of := strings.TrimPrefix(shortName(name), parentPrefix)
 			whole := wholes[identity{part.ID.Driver, part.ID.Pool, of, selector.Plain(part.Attributes[name])}]
-			if !isParent || whole == nil || whole.ID == part.ID || shareCounters(whole, part) {
+			if whole == nil || whole.ID == part.ID || shareCounters(whole, part) {
 				continue
 			}
 			b := byDriver[part.ID.Driver]

@@ -47,7 +47,9 @@ func capacityShortage(requests *resourceapi.CapacityRequirements, device *resour
 			}, nil
 		}
 	}
-	for _, name := range slices.Sorted(maps.Keys(device.Capacity)) {
+	names := slices.AppendSeq(make([]resourceapi.QualifiedName, 0, len(device.Capacity)), maps.Keys(device.Capacity))
+	slices.Sort(names)
+	for _, name := range names {
 		capacity := device.Capacity[name]
 		var request *resource.Quantity
 		if quantity, ok := wanted[name]; ok {

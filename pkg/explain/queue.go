@@ -59,9 +59,26 @@ func (a *answers) explainKind(ctx context.Context, kind *verdict.Kind, d depth) 
 	if err != nil {
 		return err
 	}
+	if a.Shares {
+		dropDeviceNames(answer)
+	}
 	a.byKind[kind] = answer
 	a.Know(kind, v)
 	return nil
+}
+
+// dropDeviceNames drops the lists of devices from an explanation that an overview keeps: there
+// are as many as the cluster has, for each kind of pods.
+func dropDeviceNames(e *api.Explanation) {
+	for i := range e.Claims {
+		for j := range e.Claims[i].Requests {
+			r := &e.Claims[i].Requests[j]
+			r.EligibleDevices = nil
+			for k := range r.Rejected {
+				r.Rejected[k].Devices = nil
+			}
+		}
+	}
 }
 
 // of returns the explanation of a kind of pods that was decided.

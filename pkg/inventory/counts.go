@@ -250,7 +250,11 @@ func (v *Inventory) addGone(c *api.DeviceCounts, meant func(*api.Device) bool) {
 }
 
 func devicesOf(pool *cluster.Pool) []cluster.Device {
-	var devices []cluster.Device
+	count := 0
+	for _, slice := range pool.Slices {
+		count += len(slice.Spec.Devices)
+	}
+	devices := make([]cluster.Device, 0, count)
 	for _, slice := range pool.Slices {
 		for i := range slice.Spec.Devices {
 			devices = append(devices, cluster.DeviceIn(pool, slice, i))

@@ -213,8 +213,8 @@ func (g *rejectionGroup) names() []string {
 	return names
 }
 
-// first sorts a list, and keeps so many of it. Where they are few of many, most are looked at
-// once.
+// first sorts a list, and keeps so many of it, in a list that has room for no more. Where they
+// are few of many, most are looked at once.
 func first[T any](list []T, most int, compare func(a, b T) int) []T {
 	kept := list[:0]
 	if most >= len(list) {
@@ -228,7 +228,7 @@ func first[T any](list []T, most int, compare func(a, b T) int) []T {
 		at, _ := slices.BinarySearchFunc(kept, x, compare)
 		kept = slices.Insert(kept[:min(len(kept), most-1)], at, x)
 	}
-	return kept
+	return slices.Clone(kept)
 }
 
 func (g *rejectionGroup) message(r *cluster.Request) string {

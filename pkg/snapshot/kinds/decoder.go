@@ -33,6 +33,7 @@ type Decoder struct {
 	// deviceList has the devices of the slice that is being decoded.
 	deviceList manyDevices
 	schemas    Schemas
+	sharer     *Sharer
 }
 
 type attribute struct {
@@ -42,7 +43,7 @@ type attribute struct {
 
 // NewDecoder returns a decoder that remembers nothing yet.
 func NewDecoder() *Decoder {
-	d := &Decoder{seed: maphash.MakeSeed(), yes: new(true), no: new(false), schemas: Schemas{}}
+	d := &Decoder{seed: maphash.MakeSeed(), yes: new(true), no: new(false), schemas: Schemas{}, sharer: NewSharer()}
 	d.options = json.JoinOptions(decoding, json.WithUnmarshalers(json.JoinUnmarshalers(
 		json.UnmarshalFromFunc(decodeQuantity),
 		json.UnmarshalFromFunc(decodeTime),
@@ -54,6 +55,14 @@ func NewDecoder() *Decoder {
 		json.UnmarshalFromFunc((&repeated[corev1.ResourceList]{seed: d.seed}).decode),
 	)))
 	return d
+}
+
+// Share makes a decoded object share parts with those before it, like [Sharer.Object]. It comes
+// after [Strip], which changes some of these parts. Slices share theirs once they are decoded.
+func (d *Decoder) Share(object metav1.Object) {
+	if _, ok := object.(*resourceapi.ResourceSlice); !ok {
+		d.sharer.Object(object)
+	}
 }
 
 // nextValue returns the text of the value that comes next, as far as it can be

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/utils/ptr"
 )
 
 func redactedPods() []Redaction {
@@ -184,6 +185,9 @@ func (s *Sharer) pod(pod *corev1.Pod) {
 	if len(spec.Tolerations) > 0 {
 		first := &spec.Tolerations[0]
 		spec.Tolerations = s.tolerated.of(s.hash(first.Key, first.Value), spec.Tolerations, equal)
+	}
+	if len(spec.ResourceClaims) > 0 {
+		spec.ResourceClaims = s.podClaims.of(s.hash(spec.ResourceClaims[0].Name, ptr.Deref(spec.ResourceClaims[0].ResourceClaimTemplateName, "")), spec.ResourceClaims, equal)
 	}
 	for i := range status.Conditions {
 		condition := &status.Conditions[i]

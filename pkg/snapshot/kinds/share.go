@@ -25,6 +25,7 @@ type Sharer struct {
 	resources  known[corev1.ResourceList]
 	containers known[[]corev1.Container]
 	tolerated  known[[]corev1.Toleration]
+	podClaims  known[[]corev1.PodResourceClaim]
 	requests   known[[]resourceapi.DeviceRequest]
 	capacities known[map[resourceapi.QualifiedName]resourceapi.DeviceCapacity]
 	counters   known[map[string]resourceapi.Counter]

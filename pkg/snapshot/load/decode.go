@@ -245,6 +245,7 @@ func (d *decoded) object(data []byte, at place, apiVersion, kind string) error {
 		object.SetName(object.GetGenerateName() + generatedSuffix)
 	}
 	kinds.Strip(object)
+	d.decoder.Share(object)
 	d.records = append(d.records, record{object, at})
 	return nil
 }
