@@ -11,6 +11,7 @@ import (
 	"slices"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
@@ -24,6 +25,10 @@ import (
 // maxFollowed limits how many clusters are made from one another: memories, as of expressions, add
 // up.
 const maxFollowed = 1000
+
+// refresh is how old, in the time of the recording, an answer gets whose verdict is known not to have
+// changed: its code, which no node alone tells, may have.
+const refresh = time.Minute
 
 // errNoMoments means that there is nothing to follow.
 var errNoMoments = errors.New("follow the answer: there are no states of the cluster")
@@ -43,10 +48,15 @@ func Of(ctx context.Context, moments iter.Seq2[recording.Moment, error], target 
 			return nil, err
 		}
 	}
-	switch {
-	case h.last == nil:
+	if h.last == nil {
 		return nil, errNoMoments
-	case len(h.out.Entries) == 0 || !slices.ContainsFunc(h.out.Entries, func(e api.HistoryEntry) bool { return e.Event != api.HistoryMissed }):
+	}
+	if h.stale {
+		if err := h.decide(ctx, &recording.Moment{Snapshot: h.last}, h.cluster); err != nil {
+			return nil, err
+		}
+	}
+	if len(h.out.Entries) == 0 || !slices.ContainsFunc(h.out.Entries, func(e api.HistoryEntry) bool { return e.Event != api.HistoryMissed }) {
 		return nil, h.state.absent
 	}
 	h.out.To, h.out.Now, h.out.Waits = metav1.NewTime(h.last.TakenAt), h.state.answer, h.state.waits()
@@ -63,6 +73,10 @@ type history struct {
 	// cluster is the last one that was decided; followed counts the clusters it was made from.
 	cluster  *cluster.Cluster
 	followed int
+	// decided is when the answer was found. If something changed since then, stale is set: the
+	// verdict is still the same.
+	decided time.Time
+	stale   bool
 }
 
 // add adds a moment.
@@ -76,8 +90,9 @@ func (h *history) add(ctx context.Context, m recording.Moment) error {
 		h.entry(&m, api.HistoryEntry{Event: api.HistoryMissed, Note: m.Missed.Reason})
 	}
 	before := h.state
-	if h.concerns(m.Snapshot) {
-		if err := h.decide(ctx, &m); err != nil {
+	r := h.state.reachOf(h.target.Object, h.last, m.Snapshot)
+	if !r.none() {
+		if err := h.follow(ctx, &m, r); err != nil {
 			return err
 		}
 	}
@@ -93,7 +108,7 @@ func (h *history) add(ctx context.Context, m recording.Moment) error {
 
 // begin adds the first moment.
 func (h *history) begin(ctx context.Context, m recording.Moment) (err error) {
-	h.last, h.cluster = m.Snapshot, cluster.New(m.Snapshot)
+	h.last, h.decided, h.cluster = m.Snapshot, m.Snapshot.TakenAt, cluster.New(m.Snapshot)
 	if h.state, err = find(ctx, h.cluster, h.target); err != nil {
 		return err
 	}
@@ -104,41 +119,90 @@ func (h *history) begin(ctx context.Context, m recording.Moment) (err error) {
 	return nil
 }
 
-// decide finds the answer after a change and adds what became different.
-func (h *history) decide(ctx context.Context, m *recording.Moment) error {
-	before, after := h.cluster, h.follow(m.Snapshot)
+// follow adds a moment in which the answer may be another one. The answer about a pod that fits
+// nowhere is found again only if the pod fits on one of the nodes that changed, or after a while.
+func (h *history) follow(ctx context.Context, m *recording.Moment, r reach) error {
+	before := h.cluster
+	if h.followed++; h.followed%maxFollowed == 0 {
+		h.cluster = cluster.New(m.Snapshot)
+	} else {
+		h.cluster = before.With(cluster.Between(before.Snapshot, m.Snapshot))
+	}
+	fits := false
+	if !r.all && m.Missed == nil && m.Snapshot.TakenAt.Sub(h.decided) < refresh {
+		var err error
+		if fits, err = h.fitsOn(ctx, r.nodes); err != nil {
+			return err
+		}
+		if !fits {
+			h.stale = true
+			return h.addTaken(ctx, m, before)
+		}
+	}
+	return h.decide(ctx, m, before)
+}
+
+// fitsOn reports whether the target fits on one of some nodes.
+func (h *history) fitsOn(ctx context.Context, names []string) (bool, error) {
+	for _, name := range names {
+		node := h.cluster.Snapshot.Node(name)
+		if node == nil {
+			continue
+		}
+		target := h.target
+		target.Node = name
+		answer, _, err := explain.NewInspection(h.cluster, []*corev1.Node{node}).Devices(ctx, target, nil)
+		if err != nil {
+			return false, fmt.Errorf("follow the answer: %w", err)
+		}
+		if answer.Verdict != api.DoesNotFit {
+			return true, nil
+		}
+	}
+	return false, nil
+}
+
+// decide finds the answer after a change, and adds what became different.
+func (h *history) decide(ctx context.Context, m *recording.Moment, before *cluster.Cluster) error {
 	was := h.state
-	is, err := find(ctx, after, h.target)
+	is, err := find(ctx, h.cluster, h.target)
 	if err != nil {
 		return err
 	}
-	if is.waits() && (was == nil || !was.waits() || !is.same(was)) {
+	if is.waits() && !(was.waits() && is.same(was)) {
 		h.out.WaitingSince = is.since(m.Snapshot)
 	}
-	h.cluster, h.state = after, is
 	if was.exists() && !is.same(was) {
 		h.entry(m, api.HistoryEntry{Event: api.HistoryDeleted})
 	}
-	if is.exists() && !is.same(was) {
+	h.state = is
+	switch {
+	case is.exists() && !is.same(was):
 		h.entry(m, api.HistoryEntry{Event: api.HistoryCreated, Answer: &is.answer})
-	}
-	if !is.exists() || !is.same(was) {
-		return nil
-	}
-	if was.waits() && is.pod != nil && is.pod.Spec.NodeName != "" {
+	case is.exists() && was.waits() && is.answer.Node != "":
 		h.entry(m, api.HistoryEntry{Event: api.HistoryScheduled, Answer: &is.answer})
-		return nil
-	}
-	if was.waits() && is.waits() {
-		taken, err := h.taken(ctx, before.Snapshot)
-		if err != nil {
+	case is.exists():
+		if err := h.addTaken(ctx, m, before); err != nil {
 			return err
 		}
-		if len(taken) > 0 {
-			h.entry(m, api.HistoryEntry{Event: api.HistoryTaken, Taken: taken})
+		if err := h.compare(ctx, m, before, was); err != nil {
+			return err
 		}
 	}
-	return h.compare(ctx, m, before, was)
+	h.decided, h.stale = m.Snapshot.TakenAt, false
+	return nil
+}
+
+// addTaken adds the claims that got devices since a moment while the target waited.
+func (h *history) addTaken(ctx context.Context, m *recording.Moment, before *cluster.Cluster) error {
+	if !h.state.waits() {
+		return nil
+	}
+	taken, err := h.taken(ctx, before.Snapshot)
+	if err == nil && len(taken) > 0 {
+		h.entry(m, api.HistoryEntry{Event: api.HistoryTaken, Taken: taken})
+	}
+	return err
 }
 
 // compare adds the change of an answer about a target that existed before.
@@ -148,6 +212,10 @@ func (h *history) compare(ctx context.Context, m *recording.Moment, before *clus
 		return nil
 	}
 	e := api.HistoryEntry{Event: api.HistoryChanged, Was: &was.answer, Answer: &is.answer}
+	if was.answer.Verdict == is.answer.Verdict && h.stale {
+		after := metav1.NewTime(h.decided)
+		e.After = &after
+	}
 	if was.answer.Verdict != is.answer.Verdict && is.waits() {
 		changed, err := diff.AnswerBetween(ctx, before, h.cluster, h.target)
 		if err != nil {
@@ -159,43 +227,10 @@ func (h *history) compare(ctx context.Context, m *recording.Moment, before *clus
 	return nil
 }
 
-// follow returns the cluster of a later snapshot.
-func (h *history) follow(snap *snapshot.Snapshot) *cluster.Cluster {
-	if h.followed++; h.followed%maxFollowed == 0 {
-		return cluster.New(snap)
-	}
-	return h.cluster.With(cluster.Between(h.cluster.Snapshot, snap))
-}
-
-// concerns reports whether the answer may be another one in a later snapshot.
-func (h *history) concerns(snap *snapshot.Snapshot) bool {
-	of := h.target.Object
-	if own, ok := objectOf(h.last, of); ok {
-		now, _ := objectOf(snap, of)
-		if own != now {
-			return true
-		}
-		if own == nil {
-			return false
-		}
-	}
-	if !cluster.Between(h.last, snap).Touches(of.Namespace) {
-		return false
-	}
-	changed := diff.Objects(h.last, snap)
-	if h.state.waits() || of.Kind != api.KindPod {
-		return len(changed) > 0
-	}
-	// Other pods and their claims do not matter to a pod that has a node.
-	return slices.ContainsFunc(changed, func(o api.ObjectRef) bool {
-		return o.Kind != api.KindPod && (o.Kind != api.KindClaim || h.state.uses(o))
-	})
-}
-
 // entry adds an entry, or counts it with an equal one before: also if two alternate.
 func (h *history) entry(m *recording.Moment, e api.HistoryEntry) {
 	e.Time = metav1.NewTime(m.Snapshot.TakenAt)
-	if m.Missed != nil {
+	if m.Missed != nil && e.After == nil {
 		after := metav1.NewTime(m.Missed.Since)
 		e.After = &after
 	}
@@ -219,7 +254,7 @@ func (h *history) entry(m *recording.Moment, e api.HistoryEntry) {
 
 // equal reports whether two entries tell the same change.
 func equal(a, b *api.HistoryEntry) bool {
-	if a.Event != api.HistoryChanged || b.Event != api.HistoryChanged || a.After != nil || b.After != nil || a.Note != b.Note {
+	if a.Event != api.HistoryChanged || b.Event != api.HistoryChanged || a.Note != b.Note {
 		return false
 	}
 	same := func(x, y *api.AnswerState) bool { return x.Verdict == y.Verdict && x.Code == y.Code }

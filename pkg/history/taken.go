@@ -27,6 +27,15 @@ type taker struct {
 	pod   *corev1.Pod
 }
 
+// node returns the node of the devices, or of the pod; it is empty if neither is known.
+func (t *taker) node() string {
+	node := cluster.AllocatedNode(t.claim.Status.Allocation)
+	if node == "" && t.pod != nil {
+		node = t.pod.Spec.NodeName
+	}
+	return node
+}
+
 // taken returns the claims that got devices since the snapshot before which the target could have
 // used: each passes every check of one of its requests where the claim did not get it.
 func (h *history) taken(ctx context.Context, before *snapshot.Snapshot) ([]api.TakenDevices, error) {
@@ -97,10 +106,8 @@ func (h *history) usable(ctx context.Context, c *cluster.Cluster, t taker) ([]ap
 		return nil, nil
 	}
 	target, nodes := h.target, c.Snapshot.Nodes
-	if t.pod != nil && t.pod.Spec.NodeName != "" {
-		if node := c.Snapshot.Node(t.pod.Spec.NodeName); node != nil {
-			target.Node, nodes = node.Name, []*corev1.Node{node}
-		}
+	if node := c.Snapshot.Node(t.node()); node != nil {
+		target.Node, nodes = node.Name, []*corev1.Node{node}
 	}
 	_, checked, err := explain.NewInspection(c, nodes).Devices(ctx, target, devices)
 	if absent := new(explain.TargetError); errors.As(err, &absent) {
@@ -125,11 +132,11 @@ func passes(r api.DeviceRequest) bool {
 
 // describe says which devices a claim got, and why before the target.
 func (h *history) describe(t taker, devices []api.AllocatedDevice) api.TakenDevices {
-	out := api.TakenDevices{Claim: api.RefTo(api.KindClaim, t.claim), Devices: devices}
+	out := api.TakenDevices{Claim: api.RefTo(api.KindClaim, t.claim), Node: t.node(), Devices: devices}
 	if t.pod == nil {
 		return out
 	}
-	out.Pod, out.Node, out.Priority = api.RefTo(api.KindPod, t.pod), t.pod.Spec.NodeName, ptr.Deref(t.pod.Spec.Priority, 0)
+	out.Pod, out.Priority = api.RefTo(api.KindPod, t.pod), ptr.Deref(t.pod.Spec.Priority, 0)
 	if h.state.pod == nil {
 		return out
 	}

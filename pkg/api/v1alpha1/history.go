@@ -33,8 +33,8 @@ type History struct {
 
 // HistoryEntry is an event of a history.
 type HistoryEntry struct {
-	// Time is when the cluster was first seen like that. If the cluster was not followed before,
-	// After is since when: the event was at some time between.
+	// Time is when the cluster was first seen like that. If that is not exact, because the cluster
+	// was not followed or the answer was not asked for, the event was at some time after After.
 	Time  metav1.Time  `json:"time"`
 	After *metav1.Time `json:"after,omitempty"`
 	// Event is Existed, Created, Changed, Scheduled, Deleted, Taken or Missed.
@@ -82,7 +82,7 @@ type TakenDevices struct {
 	// Claim is the claim, Pod the pod that uses it; it is left out if none is known.
 	Claim ObjectRef `json:"claim"`
 	Pod   ObjectRef `json:"pod,omitzero"`
-	// Node is the node of the pod.
+	// Node is the node of the devices or of the pod, if it is known.
 	Node string `json:"node,omitempty"`
 	// Devices are the devices that the target could have used.
 	Devices []AllocatedDevice `json:"devices"`
