@@ -24,6 +24,8 @@ const (
 	historyFirst = 3
 	// shownTakers limits the claims that are named one by one if nothing else happens in between.
 	shownTakers = 3
+	// dayAndTime is the form of times where those of an event may be on several days.
+	dayAndTime = "Jan 2 15:04"
 	// timeWidth is the widest column of times.
 	timeWidth = 2*len("Sep 15 15:04") + 1
 )
@@ -62,7 +64,7 @@ func newClock(h *api.History, zone *time.Location) clock {
 	c := clock{zone: zone, form: "15:04", day: h.To.In(zone).Format(time.DateOnly)}
 	switch {
 	case h.From.In(zone).Format(time.DateOnly) != c.day:
-		c.form = "Jan 2 15:04"
+		c.form = dayAndTime
 	case h.To.Sub(h.From.Time) < time.Hour:
 		c.form = time.TimeOnly
 	}
@@ -74,7 +76,7 @@ func (c clock) at(t metav1.Time) string { return t.In(c.zone).Format(c.form) }
 // since says when something before the end was, with the day if it was another one.
 func (c clock) since(t metav1.Time) string {
 	if t.In(c.zone).Format(time.DateOnly) != c.day {
-		return t.In(c.zone).Format("Jan 2 15:04")
+		return t.In(c.zone).Format(dayAndTime)
 	}
 	return c.at(t)
 }
@@ -84,7 +86,11 @@ func (c clock) between(after *metav1.Time, t metav1.Time) string {
 	if after == nil || c.at(*after) == c.at(t) {
 		return c.at(t)
 	}
-	return c.at(*after) + "–" + c.at(t)
+	to := c.at(t)
+	if day := t.In(c.zone).Format(time.DateOnly); c.form == dayAndTime && day == after.In(c.zone).Format(time.DateOnly) {
+		to = t.In(c.zone).Format("15:04")
+	}
+	return c.at(*after) + "–" + to
 }
 
 // historyDrawing draws one history.

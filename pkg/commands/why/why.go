@@ -127,9 +127,6 @@ gone. For devices and nodes it is 0 if the answer is known, else 2.`,
   kubectl dra node-probe preview --node gpu-01 -o yaml > preview.yaml
   kubectl dra why pod/pretrain-0 -n research --with-preview preview.yaml
 
-  # What changed the answer in the last two hours of a recording?
-  kubectl dra why pod/pretrain-0 -n research --snapshot FILE --since 2h
-
   # With every rejected device and the evidence
   kubectl dra why pod/pretrain-0 -n research -o wide
 
