@@ -70,7 +70,7 @@ type history struct {
 	// last is the last snapshot, state the target in it.
 	last  *snapshot.Snapshot
 	state *state
-	// cluster is the last one that was decided; followed counts the clusters it was made from.
+	// cluster is the cluster of the last change; followed counts the clusters it was made from.
 	cluster  *cluster.Cluster
 	followed int
 	// decided is when the answer was found. If something changed since then, stale is set: the
@@ -97,7 +97,7 @@ func (h *history) add(ctx context.Context, m recording.Moment) error {
 		}
 	}
 	if before.waits() {
-		if m.Missed != nil && !(h.state.waits() && h.state.same(before)) {
+		if m.Missed != nil && (!h.state.waits() || !h.state.same(before)) {
 			until = m.Missed.Since
 		}
 		h.out.SecondsWaited += int64(max(until.Sub(h.last.TakenAt), 0) / time.Second)
@@ -169,7 +169,7 @@ func (h *history) decide(ctx context.Context, m *recording.Moment, before *clust
 	if err != nil {
 		return err
 	}
-	if is.waits() && !(was.waits() && is.same(was)) {
+	if is.waits() && (!was.waits() || !is.same(was)) {
 		h.out.WaitingSince = is.since(m.Snapshot)
 	}
 	if was.exists() && !is.same(was) {

@@ -18,7 +18,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
-	. "github.com/kubectl-dra/kubectl-dra/internal/testcluster"
+	tc "github.com/kubectl-dra/kubectl-dra/internal/testcluster"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
@@ -56,20 +56,20 @@ func (f film) moments() iter.Seq2[recording.Moment, error] {
 	}
 }
 
-// put adds objects, in place of those of their names.
+// put adds objects, and replaces objects with the same names.
 func put(objects ...any) func(s *snapshot.Snapshot) {
 	return func(s *snapshot.Snapshot) {
 		for _, object := range objects {
 			switch o := object.(type) {
 			case *corev1.Pod:
 				gone(o.Name)(s)
-			case ClaimWrapper:
+			case tc.ClaimWrapper:
 				s.Claims = slices.DeleteFunc(s.Claims, func(c *resourceapi.ResourceClaim) bool { return c.Name == o.Name && c.Namespace == o.Namespace })
 			case *corev1.Node:
 				s.Nodes = slices.DeleteFunc(s.Nodes, func(n *corev1.Node) bool { return n.Name == o.Name })
 			}
 		}
-		Add(s, objects...)
+		tc.Add(s, objects...)
 	}
 }
 
@@ -82,33 +82,35 @@ func gone(name string) func(s *snapshot.Snapshot) {
 	}
 }
 
-// train is the pod that waits, for two GPUs of one node.
+// train is the pod that waits, for two tc.GPUs of one node.
 func train(changes ...func(*corev1.Pod)) *corev1.Pod {
-	return Pod("train", append([]func(*corev1.Pod){Using("wants")}, changes...)...)
+	return tc.Pod("train", append([]func(*corev1.Pod){tc.Using("wants")}, changes...)...)
 }
 
-func pool1() SliceWrapper { return Pool(Node1, Device("gpu-0"), Device("gpu-1")) }
+func pool1() tc.SliceWrapper {
+	return tc.Pool(tc.Node1, tc.Device("gpu-0"), tc.Device("gpu-1"))
+}
 
 // begin returns a film of two nodes: the pod fits on the first one, the second one has a single GPU.
 func begin(objects ...any) film {
-	objects = append([]any{Nodes(Node1, Node2), pool1(), Pool(Node2, Device("gpu-0")), Claim("wants", GPUs("gpu", 2))}, objects...)
-	return film{{Snapshot: Cluster(objects...)}}
+	objects = append([]any{tc.Nodes(tc.Node1, tc.Node2), pool1(), tc.Pool(tc.Node2, tc.Device("gpu-0")), tc.Claim("wants", tc.GPUs("gpu", 2))}, objects...)
+	return film{{Snapshot: tc.Cluster(objects...)}}
 }
 
 // other returns a claim with devices of node-1 and the pod that uses it.
 func other(name string, change func(*corev1.Pod), devices ...string) func(*snapshot.Snapshot) {
-	claim := Claim(name, GPUs("gpu", int64(len(devices)))).ReservedFor(name, string(UID(name)))
+	claim := tc.Claim(name, tc.GPUs("gpu", int64(len(devices)))).ReservedFor(name, string(tc.UID(name)))
 	for _, device := range devices {
 		claim = claim.Holding(device)
 	}
-	return put(claim, Pod(name, Using(name), RunningOn(Node1), change))
+	return put(claim, tc.Pod(name, tc.Using(name), tc.RunningOn(tc.Node1), change))
 }
 
 // scheduled lets the pod have its devices on the first node.
 func scheduled(s *snapshot.Snapshot) {
-	gone(Node1)(s)
-	claim := Claim("wants", GPUs("gpu", 2)).Holding("gpu-0").Holding("gpu-1").ReservedFor("train", string(UID("train")))
-	put(pool1(), train(OnNode(Node1)), claim)(s)
+	gone(tc.Node1)(s)
+	claim := tc.Claim("wants", tc.GPUs("gpu", 2)).Holding("gpu-0").Holding("gpu-1").ReservedFor("train", string(tc.UID("train")))
+	put(pool1(), train(tc.OnNode(tc.Node1)), claim)(s)
 }
 
 func priority(value int32) func(*corev1.Pod) {
@@ -116,13 +118,13 @@ func priority(value int32) func(*corev1.Pod) {
 }
 
 func created(ago time.Duration) func(*corev1.Pod) {
-	return func(p *corev1.Pod) { p.CreationTimestamp = metav1.NewTime(Taken().Add(-ago)) }
+	return func(p *corev1.Pod) { p.CreationTimestamp = metav1.NewTime(tc.Taken().Add(-ago)) }
 }
 
 // told returns a history in short, an entry a line.
 func told(h *api.History) string {
 	var lines []string
-	at := func(t *metav1.Time) string { return fmt.Sprint(t.Sub(Taken())) }
+	at := func(t *metav1.Time) string { return fmt.Sprint(t.Sub(tc.Taken())) }
 	for i := range h.Entries {
 		e := &h.Entries[i]
 		text := at(&e.Time)
@@ -164,7 +166,7 @@ func TestHistory(t *testing.T) {
 		waits  bool
 	}{
 		"a slice is lost and put back": {
-			begin(train()).then(5*s, gone(Node1)).then(2*m, put(pool1())),
+			begin(train()).then(5*s, gone(tc.Node1)).then(2*m, put(pool1())),
 			`0s Existed Fits
 5s Changed DoesNotFit CountUnsatisfiable; pool node-1 is gone with 2 devices
 2m5s Changed Fits; pool node-1 added with 2 devices`, 125, true,
@@ -202,9 +204,9 @@ func TestHistory(t *testing.T) {
 		},
 		"others get what it cannot use": {
 			begin(
-				train(func(p *corev1.Pod) { p.Spec.NodeSelector = map[string]string{corev1.LabelHostname: Node2} }),
-				Class(ClassA, DriverA), Slice("a", DriverA, Node2, Device("a-0")).OnNode(Node2),
-			).then(s, other("b", priority(1), "gpu-0")).then(s, put(Claim("c", Request("a", ClassA, 1)).Holding(DriverA+"/"+Node2+"/a-0"))),
+				train(func(p *corev1.Pod) { p.Spec.NodeSelector = map[string]string{corev1.LabelHostname: tc.Node2} }),
+				tc.Class(tc.ClassA, tc.DriverA), tc.Slice("a", tc.DriverA, tc.Node2, tc.Device("a-0")).OnNode(tc.Node2),
+			).then(s, other("b", priority(1), "gpu-0")).then(s, put(tc.Claim("c", tc.Request("a", tc.ClassA, 1)).Holding(tc.DriverA+"/"+tc.Node2+"/a-0"))),
 			`0s Existed DoesNotFit CountUnsatisfiable`, 2, true,
 		},
 		"its node is cordoned, and nothing else changes": {
@@ -213,7 +215,7 @@ func TestHistory(t *testing.T) {
 				node.Spec.Unschedulable = true
 				s.Nodes[0] = node
 			}).then(s, func(s *snapshot.Snapshot) {
-				pod := s.Pod(Namespace, "train").DeepCopy()
+				pod := s.Pod(tc.Namespace, "train").DeepCopy()
 				pod.ResourceVersion = "7"
 				put(pod)(s)
 			}),
@@ -221,7 +223,7 @@ func TestHistory(t *testing.T) {
 1s Changed DoesNotFit CountUnsatisfiable; node node-1 cordoned`, 2, true,
 		},
 		"the cluster was not followed": {
-			begin(train()).then(m, gone(Node1)).missed("the API server did not answer").then(m, scheduled).missed("again"),
+			begin(train()).then(m, gone(tc.Node1)).missed("the API server did not answer").then(m, scheduled).missed("again"),
 			`0s Existed Fits
 10s-1m0s Missed; the API server did not answer
 10s-1m0s Changed DoesNotFit CountUnsatisfiable; pool node-1 is gone with 2 devices
@@ -229,30 +231,30 @@ func TestHistory(t *testing.T) {
 1m10s-2m0s Scheduled Allocated node-1`, 70, false,
 		},
 		"a slice comes and goes": {
-			begin(train()).then(s, gone(Node1)).then(s, put(pool1())).then(s, gone(Node1)).then(s, put(pool1())).then(s, gone(Node1)),
+			begin(train()).then(s, gone(tc.Node1)).then(s, put(pool1())).then(s, gone(tc.Node1)).then(s, put(pool1())).then(s, gone(tc.Node1)),
 			`0s Existed Fits
 1s Changed DoesNotFit CountUnsatisfiable; pool node-1 is gone with 2 devices; 3 times until 5s
 2s Changed Fits; pool node-1 added with 2 devices; 2 times until 4s`, 5, true,
 		},
 		"a device is tainted": {
-			begin(train()).then(s, put(TaintRule("hot", Driver, Node1, "gpu-1"))),
+			begin(train()).then(s, put(tc.TaintRule("hot", tc.Driver, tc.Node1, "gpu-1"))),
 			`0s Existed Fits
 1s Changed DoesNotFit CountUnsatisfiable; DeviceTaintRule hot added: taint hot:NoSchedule`, 1, true,
 		},
 		"the class is deleted": {
-			begin(train()).then(s, gone(Node1)).then(s).then(m, func(s *snapshot.Snapshot) { s.Classes = nil }),
+			begin(train()).then(s, gone(tc.Node1)).then(s).then(m, func(s *snapshot.Snapshot) { s.Classes = nil }),
 			`0s Existed Fits
 1s Changed DoesNotFit CountUnsatisfiable; pool node-1 is gone with 2 devices
 1m2s Changed Error ClassNotFound; class gpu removed`, 62, true,
 		},
 		"the reason changes while it fits nowhere": {
-			begin(train(), other("a", priority(0), "gpu-1"), other("b", priority(0), "gpu-0")).then(s, gone(Node1)).then(s).then(m, gone("a")).then(s, gone(Node2)).then(s),
+			begin(train(), other("a", priority(0), "gpu-1"), other("b", priority(0), "gpu-0")).then(s, gone(tc.Node1)).then(s).then(m, gone("a")).then(s, gone(tc.Node2)).then(s),
 			`0s Existed DoesNotFit CountUnsatisfiable
 1m2s-1m4s Changed DoesNotFit NodeNotReachable`, 64, true,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			h, err := Of(t.Context(), test.film.moments(), explain.Options{Object: api.Ref(api.KindPod, Namespace, "train")})
+			h, err := Of(t.Context(), test.film.moments(), explain.Options{Object: api.Ref(api.KindPod, tc.Namespace, "train")})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -262,7 +264,7 @@ func TestHistory(t *testing.T) {
 			if h.SecondsWaited != test.waited || h.Waits != test.waits || h.Waits && h.WaitingSince.IsZero() {
 				t.Errorf("waited %d s, want %d; waits %v since %v", h.SecondsWaited, test.waited, h.Waits, h.WaitingSince)
 			}
-			if last := test.film[len(test.film)-1].Snapshot.TakenAt; !h.To.Time.Equal(last) || !h.From.Time.Equal(Taken()) {
+			if last := test.film[len(test.film)-1].Snapshot.TakenAt; !h.To.Time.Equal(last) || !h.From.Time.Equal(tc.Taken()) {
 				t.Errorf("from %s to %s", h.From, h.To)
 			}
 		})
@@ -271,8 +273,8 @@ func TestHistory(t *testing.T) {
 
 // TestClaim follows a claim.
 func TestClaim(t *testing.T) {
-	h, err := Of(t.Context(), begin().then(time.Second, gone(Node1)).then(time.Second, put(pool1()), put(Claim("wants", GPUs("gpu", 2)).Holding("gpu-0").Holding("gpu-1"))).moments(),
-		explain.Options{Object: api.Ref(api.KindClaim, Namespace, "wants")})
+	h, err := Of(t.Context(), begin().then(time.Second, gone(tc.Node1)).then(time.Second, put(pool1()), put(tc.Claim("wants", tc.GPUs("gpu", 2)).Holding("gpu-0").Holding("gpu-1"))).moments(),
+		explain.Options{Object: api.Ref(api.KindClaim, tc.Namespace, "wants")})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -286,7 +288,7 @@ func TestClaim(t *testing.T) {
 
 // TestAbsent follows what does not exist, and fails with the recording.
 func TestAbsent(t *testing.T) {
-	_, err := Of(t.Context(), begin().then(time.Second, gone(Node1)).moments(), explain.Options{Object: api.Ref(api.KindPod, Namespace, "train")})
+	_, err := Of(t.Context(), begin().then(time.Second, gone(tc.Node1)).moments(), explain.Options{Object: api.Ref(api.KindPod, tc.Namespace, "train")})
 	if absent := new(explain.TargetError); !errors.As(err, &absent) {
 		t.Errorf("the error is %v", err)
 	}
@@ -295,7 +297,7 @@ func TestAbsent(t *testing.T) {
 		if yield(begin(train())[0], nil) {
 			yield(recording.Moment{}, broken)
 		}
-	}, explain.Options{Object: api.Ref(api.KindPod, Namespace, "train")})
+	}, explain.Options{Object: api.Ref(api.KindPod, tc.Namespace, "train")})
 	if !errors.Is(err, broken) {
 		t.Errorf("the error is %v", err)
 	}

@@ -24,7 +24,7 @@ const (
 	historyFirst = 3
 	// shownTakers limits the claims that are named one by one if nothing else happens in between.
 	shownTakers = 3
-	// dayAndTime is the form of times where those of an event may be on several days.
+	// dayAndTime is the form of times in a range of several days.
 	dayAndTime = "Jan 2 15:04"
 	// timeWidth is the widest column of times.
 	timeWidth = 2*len("Sep 15 15:04") + 1
@@ -234,7 +234,7 @@ func (d *historyDrawing) undo(i int) string {
 	return undoText(&changed)
 }
 
-// run returns how many entries from an index on are about devices that were taken.
+// run counts the entries from an index on that have devices that were taken.
 func (d *historyDrawing) run(from int) int {
 	n := slices.IndexFunc(d.Entries[from:], func(e api.HistoryEntry) bool { return e.Event != api.HistoryTaken })
 	if n < 0 {
