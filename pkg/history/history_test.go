@@ -82,7 +82,7 @@ func gone(name string) func(s *snapshot.Snapshot) {
 	}
 }
 
-// train is the pod that waits, for two tc.GPUs of one node.
+// train returns the pod that waits for two GPUs of one node.
 func train(changes ...func(*corev1.Pod)) *corev1.Pod {
 	return tc.Pod("train", append([]func(*corev1.Pod){tc.Using("wants")}, changes...)...)
 }
