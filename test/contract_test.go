@@ -66,6 +66,7 @@ func kinds() []kind {
 		{"Evaluation", reflect.TypeFor[api.Evaluation](), nil, "cel"},
 		{"Taint", reflect.TypeFor[api.Taint](), reflect.TypeFor[listOf[api.Taint]](), "taints"},
 		{"Status", reflect.TypeFor[api.Status](), nil, "status"},
+		{"History", reflect.TypeFor[api.History](), nil, "why NAME --since TIME"},
 		{"Difference", reflect.TypeFor[api.Difference](), nil, "diff"},
 		{"Diagnosis", reflect.TypeFor[api.Diagnosis](), nil, "doctor"},
 		{"LintReport", reflect.TypeFor[api.LintReport](), nil, "lint"},

@@ -14,8 +14,8 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain"
 )
 
-// stateOf returns an answer as a difference has it.
-func stateOf(answer explain.Answer) api.AnswerState {
+// StateOf returns an answer as a difference has it.
+func StateOf(answer explain.Answer) api.AnswerState {
 	r := explain.Reason(answer.Explanation, answer.Err)
 	return api.AnswerState{Verdict: r.Verdict, Code: r.Code, Summary: r.Summary}
 }
@@ -27,7 +27,7 @@ func answersOf(waiting []*corev1.Pod, answers []explain.Answer, namespace string
 	known := answered{}
 	for i, pod := range waiting {
 		if namespace == "" || pod.Namespace == namespace {
-			known[api.RefTo(api.KindPod, pod)] = stateOf(answers[i])
+			known[api.RefTo(api.KindPod, pod)] = StateOf(answers[i])
 		}
 	}
 	return known

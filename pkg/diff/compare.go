@@ -164,6 +164,17 @@ func (c *comparison) compareWorkloads() {
 // comparePools adds the changes of pools. moved has the nodes that came or went: their pools belong
 // to them.
 func (c *comparison) comparePools(moved map[string]bool) {
+	touched := map[snapshot.PoolID]bool{}
+	for was, is := range snapshot.Changes(c.old.Slices, c.new.Slices) {
+		for _, s := range []*resourceapi.ResourceSlice{was, is} {
+			if s != nil {
+				touched[snapshot.PoolOf(s)] = true
+			}
+		}
+	}
+	if len(touched) == 0 {
+		return
+	}
 	type sides struct{ was, is []*resourceapi.ResourceSlice }
 	pools, drivers := map[snapshot.PoolID]*sides{}, map[string]map[string]bool{}
 	side := func(s *resourceapi.ResourceSlice) *sides {
@@ -185,7 +196,8 @@ func (c *comparison) comparePools(moved map[string]bool) {
 	}
 	before, after := newestGenerations(c.old.Slices), newestGenerations(c.new.Slices)
 	var changed []*change
-	for id, s := range pools {
+	for id := range touched {
+		s := pools[id]
 		ch := &change{unit: "pool " + id.Driver + "/" + id.Name, rank: rankPool, objects: slicesThatDiffer(s.was, s.is, before, after)}
 		if len(ch.objects) == 0 {
 			continue

@@ -59,6 +59,34 @@ func Between(ctx context.Context, old, later *snapshot.Snapshot, opts Options) (
 	}, nil
 }
 
+// AnswerBetween returns the answers about a target in two states of a cluster, with a minimal set
+// of changes that made the difference. Both states are asked as they are remembered, and nothing
+// else is compared. It fails like [Between].
+func AnswerBetween(ctx context.Context, before, after *cluster.Cluster, target explain.Options) (*api.ChangedAnswer, error) {
+	t := newTrials(compare(before.Snapshot, after.Snapshot), after)
+	changedTargets, err := t.answersAbout(ctx, before, target)
+	if err != nil {
+		return nil, err
+	}
+	answers, err := t.explained(ctx, changedTargets)
+	if err != nil {
+		return nil, err
+	}
+	return &answers[0], nil
+}
+
+// Objects returns the objects in which two states of a cluster differ, as far as they decide about
+// devices. The reference is empty for the version and the feature gates.
+func Objects(old, later *snapshot.Snapshot) []api.ObjectRef {
+	var list []api.ObjectRef
+	for _, ch := range compare(old, later).changes {
+		for _, o := range ch.objects {
+			list = append(list, o.ref)
+		}
+	}
+	return list
+}
+
 // Any reports whether two states differ.
 func Any(d *api.Difference) bool {
 	differs := slices.ContainsFunc(d.Answers, func(a api.ChangedAnswer) bool { return outcome(a.Was.Verdict) != outcome(a.Is.Verdict) })
@@ -90,7 +118,12 @@ func (t *trials) asked(ctx context.Context, before *cluster.Cluster, was, is *ca
 			answersOf(before.Waiting(), was.Examination.Answers, opts.Namespace),
 			answersOf(t.cluster.Waiting(), is.Examination.Answers, opts.Namespace))
 	}
-	targets := []explain.Options{*opts.Target}
+	return t.answersAbout(ctx, before, *opts.Target)
+}
+
+// answersAbout returns a target with its answers in both states.
+func (t *trials) answersAbout(ctx context.Context, before *cluster.Cluster, target explain.Options) ([]*changedTarget, error) {
+	targets := []explain.Options{target}
 	one, err := explain.ReasonsOfEach(ctx, before, targets, nil)
 	if err != nil {
 		return nil, fmt.Errorf("compare answers: %w", err)
@@ -102,7 +135,7 @@ func (t *trials) asked(ctx context.Context, before *cluster.Cluster, was, is *ca
 	if one[0].Err != nil && other[0].Err != nil {
 		return nil, inNeither(other[0].Err, t.old.Source)
 	}
-	return t.target(ctx, &changedTarget{options: *opts.Target, was: stateOf(one[0]), is: stateOf(other[0])}, one[0].Err != nil, other[0].Err != nil)
+	return t.target(ctx, &changedTarget{options: target, was: StateOf(one[0]), is: StateOf(other[0])}, one[0].Err != nil, other[0].Err != nil)
 }
 
 // inNeither returns the error about a target in the new state with the source of the old one.

@@ -55,7 +55,7 @@ func verdictOf(t *testing.T, s *snapshot.Snapshot) api.Verdict {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return stateOf(answers[0]).Verdict
+	return StateOf(answers[0]).Verdict
 }
 
 // TestUndo changes one thing in random clusters. Where that turns the verdict, in both directions,

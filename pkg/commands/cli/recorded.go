@@ -96,7 +96,7 @@ func openRecording(path string, options *load.Options) (*recording.Recording, er
 func (r *Reader) readRecording(ctx context.Context, from *recording.Recording, path, at string, options load.Options) (*snapshot.Snapshot, error) {
 	_, when, err := from.Range(ctx)
 	if err == nil && at != "" {
-		when, err = ParseTime(at, when.Local())
+		when, err = ParseTime(at, when, time.Local)
 	}
 	if err != nil {
 		return nil, err
@@ -141,7 +141,7 @@ func (r *Reader) Recording(ctx context.Context) (*Recorded, error) {
 	if out.Begins, out.Ends, err = out.Range(ctx); err == nil {
 		out.At = out.Ends
 		if at := cmp.Or(r.at, own); at != "" {
-			out.At, err = ParseTime(at, out.Ends.Local())
+			out.At, err = ParseTime(at, out.Ends, time.Local)
 		}
 	}
 	if err != nil {
@@ -151,28 +151,27 @@ func (r *Reader) Recording(ctx context.Context) (*Recorded, error) {
 	return out, nil
 }
 
+// NeedsRecording returns the error for --since with a cluster or a snapshot.
+func NeedsRecording() error {
+	return Usagef("", "--since needs a recording: kubectl dra record -o FILE, then --snapshot FILE")
+}
+
 // Moments returns the states of a recording from a time on, up to that of --at. It is for the
-// verbs that follow what happened.
-func (r *Reader) Moments(ctx context.Context, since string) (iter.Seq2[recording.Moment, error], error) {
+// verbs that follow what happened. A time before the recording stands for its beginning.
+func (r *Reader) Moments(ctx context.Context, since time.Time) (iter.Seq2[recording.Moment, error], error) {
 	from, err := r.Recording(ctx)
 	if err != nil {
 		return nil, err
 	}
 	if from == nil {
-		return nil, Usagef("Record a cluster with 'kubectl dra record -o FILE', then add --snapshot FILE.", "--since needs a recording")
+		return nil, NeedsRecording()
 	}
-	begin, err := ParseTime(since, from.At.Local())
-	if err != nil {
-		_ = from.Close()
-		return nil, err
-	}
-	if begin.Before(from.Begins) {
-		// A duration asks for what there is of it.
-		begin = from.Begins
+	if since.Before(from.Begins) {
+		since = from.Begins
 	}
 	return func(yield func(recording.Moment, error) bool) {
 		defer func() { _ = from.Close() }()
-		for moment, err := range from.From(ctx, begin, from.Options) {
+		for moment, err := range from.From(ctx, since, from.Options) {
 			if err == nil && moment.Snapshot.TakenAt.After(from.At) {
 				return
 			}

@@ -8,25 +8,37 @@ import (
 	"time"
 )
 
-// ParseTime reads a time that somebody wrote: in the format of RFC 3339, as a time of day, or as a
-// duration before the end. A time of day is the last one up to the end, in the zone of the end.
-func ParseTime(text string, end time.Time) (time.Time, error) {
-	if t, err := time.Parse(time.RFC3339, text); err == nil {
-		return t, nil
+// timeForms says how to write a time.
+const timeForms = "Write a time of day such as 09:14 or 09:14:30, a time such as 2026-07-01T09:14:00Z, or how long before the end, such as 2h or 90s."
+
+// ParseTime parses a time at or before end: RFC 3339, a time of day in the zone, which is the last
+// such one before the end, or a duration before the end, with or without a minus.
+func ParseTime(text string, end time.Time, zone *time.Location) (time.Time, error) {
+	if before, err := time.ParseDuration(strings.TrimPrefix(text, "-")); err == nil {
+		if before < 0 {
+			return time.Time{}, Usagef(timeForms, "parse the time %q: more than one minus", text)
+		}
+		return end.Add(-before), nil
 	}
-	for _, layout := range []string{"15:04:05", "15:04"} {
-		t, err := time.Parse(layout, text)
+	if at, err := time.Parse(time.RFC3339, text); err == nil {
+		if at.After(end) {
+			return time.Time{}, Usagef(timeForms, "parse the time %q: it is after the end, %s", text, end.In(zone).Format(time.RFC3339))
+		}
+		return at, nil
+	}
+	for _, form := range []string{"15:04", "15:04:05"} {
+		at, err := time.Parse(form, text)
 		if err != nil {
 			continue
 		}
-		day := time.Date(end.Year(), end.Month(), end.Day(), t.Hour(), t.Minute(), t.Second(), 0, end.Location())
-		if day.After(end) {
+		day := end.In(zone)
+		for {
+			found := time.Date(day.Year(), day.Month(), day.Day(), at.Hour(), at.Minute(), at.Second(), 0, zone)
+			if !found.After(end) {
+				return found, nil
+			}
 			day = day.AddDate(0, 0, -1)
 		}
-		return day, nil
 	}
-	if before, err := time.ParseDuration(strings.TrimPrefix(text, "-")); err == nil && before >= 0 {
-		return end.Add(-before), nil
-	}
-	return time.Time{}, Usagef("Write 2026-09-01T09:14:00Z, a time of day such as 09:14, or a duration before the end such as -2h.", "read the time %q: expected a time or a duration", text)
+	return time.Time{}, Usagef(timeForms, "parse the time %q: it is neither a time nor a duration", text)
 }

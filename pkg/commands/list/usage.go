@@ -6,6 +6,7 @@ package list
 import (
 	"context"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -88,7 +89,7 @@ recorded do not count.`,
 				of.Namespace = ""
 			}
 			if since != "" {
-				list, err := usageSince(ctx, from.asked.reader, since, of)
+				list, err := usageSince(ctx, from, since, of)
 				return pointers(list), err
 			}
 			return pointers(from.inventory.UsageBy(of)), nil
@@ -101,8 +102,15 @@ recorded do not count.`,
 }
 
 // usageSince adds up the usage of a recording.
-func usageSince(ctx context.Context, reader *cli.Reader, since string, of inventory.UsageOf) ([]api.Usage, error) {
-	moments, err := reader.Moments(ctx, since)
+func usageSince(ctx context.Context, from *listed, since string, of inventory.UsageOf) ([]api.Usage, error) {
+	if from.asked.reader.Live() {
+		return nil, cli.NeedsRecording()
+	}
+	begin, err := cli.ParseTime(since, from.Snap.TakenAt, time.Local)
+	if err != nil {
+		return nil, err
+	}
+	moments, err := from.asked.reader.Moments(ctx, begin)
 	if err != nil {
 		return nil, err
 	}

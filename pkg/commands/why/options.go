@@ -4,10 +4,15 @@
 package why
 
 import (
+	"context"
+	"iter"
+	"time"
+
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/commands/cli"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/recording"
 )
 
 type options struct {
@@ -24,5 +29,9 @@ type options struct {
 	waiting waitingPods
 	// allRemedies asks for all remedies, not only the most useful ones.
 	allRemedies bool
-	streams     genericiooptions.IOStreams
+	// since asks how the answer changed since a time, as the user wrote it; empty for the answer
+	// alone. moments reads the states of the cluster since then.
+	since   string
+	moments func(ctx context.Context, since time.Time) (iter.Seq2[recording.Moment, error], error)
+	streams genericiooptions.IOStreams
 }

@@ -16,7 +16,7 @@ import (
 // otherQuestions returns the flags for pods and claims that do not go with devices and
 // nodes.
 func otherQuestions() []string {
-	return []string{"filename", "kustomize", "all-namespaces", "selector", "all-remedies", "commands", "node", "device"}
+	return []string{"filename", "kustomize", "all-namespaces", "selector", "all-remedies", "commands", "node", "device", "since"}
 }
 
 // explainUse explains devices and nodes: who uses them, or why nobody does.

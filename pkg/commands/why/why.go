@@ -35,6 +35,7 @@ type flags struct {
 	allRemedies   bool
 	commands      bool
 	near          scopeFlags
+	since         string
 }
 
 // New returns the verb.
@@ -71,6 +72,12 @@ of the node. If nobody does, it says what blocks the device for everybody, which
 requests of waiting pods could use it, in the order of the scheduling queue, and
 why each of them does not get it. DRIVER/POOL/DEVICE and DEVICE work as well.
 
+With --since, the answer is for a time of a recording: when the verdict changed,
+with a minimal set of changes that did it, which claims of others got devices
+that the target could have used while it waited, and why their pods came first.
+The time is a duration before the end of the recording, such as 2h, a time of
+day such as 09:14, or a time such as 2026-07-01T09:14:00Z.
+
 Without a target, the answer is about the pods that have no devices or cannot
 work with those that they got, in the namespace or, with -A, in all of them:
 their causes, as 'kubectl dra status' has them, and a line for each pod; equal
@@ -81,7 +88,8 @@ The exit code is 0 if it is allocated or fits, 1 if it does not fit, if
 something else blocks it or if the allocator fails, 2 if the verdict cannot be
 determined, 3 for wrong usage or unreadable input, 4 if the cluster or what was
 asked about cannot be read. Of several targets the worst counts, in the order
-4, 3, 1, 2, 0. For devices and nodes it is 0 if the answer is known, else 2.`,
+4, 3, 1, 2, 0. With --since, the last answer counts; it is 2 if the target is
+gone. For devices and nodes it is 0 if the answer is known, else 2.`,
 		Example: `  # Why is this pod pending?
   kubectl dra why pod/pretrain-0 -n research
 
@@ -112,6 +120,9 @@ asked about cannot be read. Of several targets the worst counts, in the order
   # Why does nobody use this device, while pods wait?
   kubectl dra why device/gpu-02/gpu-3
 
+  # Why was it pending this morning, and who got the devices meanwhile?
+  kubectl dra why pod/replicate-0 -n storage --snapshot cluster.rec --since 3h
+
   # What becomes of the devices of this node?
   kubectl dra why node/gpu-02
 
@@ -129,6 +140,9 @@ asked about cannot be read. Of several targets the worst counts, in the order
   # The same question to a file that somebody sent
   kubectl dra why pod/pretrain-0 -n research --snapshot cluster.yaml.gz`,
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := f.validateSince(cmd, args); err != nil {
+				return err
+			}
 			if used, err := cli.ParseUsed(args); err != nil || len(used) > 0 {
 				if err != nil {
 					return err
@@ -150,6 +164,7 @@ asked about cannot be read. Of several targets the worst counts, in the order
 	cmd.Flags().BoolVar(&f.allRemedies, "all-remedies", false, "Show every change found that would make it fit, not only the most useful ones.")
 	cmd.Flags().BoolVar(&f.commands, "commands", false, "Show the commands of remedies, to be pasted into a shell.")
 	f.near.addTo(cmd)
+	cmd.Flags().StringVar(&f.since, "since", "", "Show how the answer changed since this `TIME` of a recording: 2h, 09:14 or as in RFC 3339.")
 	f.output.AddTo(cmd)
 	f.reading.AddTo(cmd)
 	f.reading.AddPreviewTo(cmd)
@@ -159,7 +174,7 @@ asked about cannot be read. Of several targets the worst counts, in the order
 }
 
 func (f *flags) toOptions(cmd *cobra.Command, args []string, streams genericiooptions.IOStreams) (*options, error) {
-	o := &options{files: f.files, kustomize: f.kustomize, near: f.near, args: args, allRemedies: f.allRemedies, streams: streams}
+	o := &options{files: f.files, kustomize: f.kustomize, near: f.near, since: f.since, args: args, allRemedies: f.allRemedies, streams: streams}
 	var err error
 	if err := f.near.validate(cmd, f.anything(args)); err != nil {
 		return nil, err
@@ -181,6 +196,7 @@ func (f *flags) toOptions(cmd *cobra.Command, args []string, streams genericioop
 	if o.reader, err = f.reading.ToReader(cmd, streams); err != nil {
 		return nil, err
 	}
+	o.moments = o.reader.Moments
 	if err := cli.OnceStdin(f.files, f.reading.Paths, f.reading.Previews); err != nil {
 		return nil, err
 	}
@@ -202,6 +218,9 @@ func (f *flags) anything(args []string) bool {
 }
 
 func (o *options) run(ctx context.Context) error {
+	if o.since != "" {
+		return cli.WithSuggestion(o.args, o.explainSince(ctx))
+	}
 	var files *snapshot.Snapshot
 	if o.kustomize != "" {
 		var err error
@@ -283,14 +302,7 @@ func (o *options) explainIn(ctx context.Context, from *cli.Source, files *snapsh
 		}
 	}
 	for _, ref := range refs {
-		bare := len(o.args) == 1 && !strings.Contains(o.args[0], "/")
-		if bare && snap.Gap(snapshot.ResourceClaims) == nil && cli.BareKind(snap, from.Namespace, ref.Name) == api.KindPod {
-			ref.Resource = "pods"
-			if err := cli.PrintNotes(o.streams, cli.TookPod(ref.Name)); err != nil {
-				return err
-			}
-		}
-		target, err := cli.ResolveTarget(from, snap, ref)
+		target, err := o.resolve(from, snap, ref)
 		if err != nil {
 			a.fail(err)
 			continue
@@ -312,4 +324,16 @@ func (o *options) explainIn(ctx context.Context, from *cli.Source, files *snapsh
 		a.add(answer.Explanation, answer.Err)
 	}
 	return nil
+}
+
+// resolve finds the target in a snapshot. A bare name may be a pod; then it says so.
+func (o *options) resolve(from *cli.Source, snap *snapshot.Snapshot, ref snapshot.Argument) (explain.Options, error) {
+	bare := len(o.args) == 1 && !strings.Contains(o.args[0], "/")
+	if bare && snap.Gap(snapshot.ResourceClaims) == nil && cli.BareKind(snap, from.Namespace, ref.Name) == api.KindPod {
+		ref.Resource = "pods"
+		if err := cli.PrintNotes(o.streams, cli.TookPod(ref.Name)); err != nil {
+			return explain.Options{}, err
+		}
+	}
+	return cli.ResolveTarget(from, snap, ref)
 }

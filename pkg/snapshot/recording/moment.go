@@ -13,7 +13,7 @@ import (
 // snapshots of a recording share the objects that did not change.
 type Moment struct {
 	Snapshot *snapshot.Snapshot
-	// Missed says what is not known from before; nil if the cluster was followed since the
+	// Missed is the time of which nothing is known; nil if the cluster was followed since the
 	// moment before.
 	Missed *Missed
 	// After is set if somebody asked for a later time, of which nothing is known because of
