@@ -83,6 +83,22 @@ func TestKept(t *testing.T) {
 	}
 }
 
+// TestFirstScreen looks for causes once the first screen is worked out.
+func TestFirstScreen(t *testing.T) {
+	c, _, _ := follow(t)
+	seen := Seen{Causes: true}
+	c.Update(arrival(t, c.Take()), seen)
+	if c.Work(seen) != nil {
+		t.Error("causes are looked for before there is a screen")
+	}
+	if c.Worked(time.Second, seen) == nil {
+		t.Error("causes are not looked for")
+	}
+	if c.Worked(time.Second, seen) != nil {
+		t.Error("causes are looked for twice at a time")
+	}
+}
+
 // TestAges takes a picture where nothing happens: the more rarely, the longer it takes, but not
 // so rarely that the clock seems to stand still.
 func TestAges(t *testing.T) {
