@@ -4,6 +4,7 @@
 package cluster
 
 import (
+	"cmp"
 	"maps"
 
 	corev1 "k8s.io/api/core/v1"
@@ -15,36 +16,43 @@ import (
 // (pkg/apis/resource/v1/defaults.go of Kubernetes). A claim that has them is returned as it
 // is; others are copied.
 func Defaulted(claim *resourceapi.ResourceClaim) *resourceapi.ResourceClaim {
-	changed := claim.DeepCopy()
-	if !setClaimDefaults(&changed.Spec) {
+	lacking := false
+	eachCount(&claim.Spec, func(mode *resourceapi.DeviceAllocationMode, count *int64) {
+		lacking = lacking || lacksDefaults(*mode, *count)
+	})
+	if !lacking {
 		return claim
 	}
+	changed := claim.DeepCopy()
+	setClaimDefaults(&changed.Spec)
 	return changed
 }
 
-// setClaimDefaults reports whether it changed something.
-func setClaimDefaults(spec *resourceapi.ResourceClaimSpec) bool {
-	changed := false
-	set := func(mode *resourceapi.DeviceAllocationMode, count *int64) {
-		if *mode == "" {
-			*mode = resourceapi.DeviceAllocationModeExactCount
-			changed = true
+// setClaimDefaults sets what the API server sets in the spec of a claim.
+func setClaimDefaults(spec *resourceapi.ResourceClaimSpec) {
+	eachCount(spec, func(mode *resourceapi.DeviceAllocationMode, count *int64) {
+		if lacksDefaults(*mode, *count) {
+			*mode, *count = resourceapi.DeviceAllocationModeExactCount, cmp.Or(*count, 1)
 		}
-		if *mode == resourceapi.DeviceAllocationModeExactCount && *count == 0 {
-			*count = 1
-			changed = true
-		}
-	}
+	})
+}
+
+// lacksDefaults reports whether the API server sets the mode or the count of a request.
+func lacksDefaults(mode resourceapi.DeviceAllocationMode, count int64) bool {
+	return mode == "" || mode == resourceapi.DeviceAllocationModeExactCount && count == 0
+}
+
+// eachCount visits the mode and the count of each request, and of each alternative.
+func eachCount(spec *resourceapi.ResourceClaimSpec, visit func(mode *resourceapi.DeviceAllocationMode, count *int64)) {
 	for i := range spec.Devices.Requests {
 		request := &spec.Devices.Requests[i]
 		if request.Exactly != nil {
-			set(&request.Exactly.AllocationMode, &request.Exactly.Count)
+			visit(&request.Exactly.AllocationMode, &request.Exactly.Count)
 		}
 		for j := range request.FirstAvailable {
-			set(&request.FirstAvailable[j].AllocationMode, &request.FirstAvailable[j].Count)
+			visit(&request.FirstAvailable[j].AllocationMode, &request.FirstAvailable[j].Count)
 		}
 	}
-	return changed
 }
 
 // defaultedPod returns the pod with the defaults that the API server sets for pods, but not

@@ -4,6 +4,7 @@
 package cluster
 
 import (
+	"maps"
 	"reflect"
 	"slices"
 	"strings"
@@ -34,8 +35,17 @@ func Between(before, after *snapshot.Snapshot) *Delta {
 	return d
 }
 
-// Any reports whether anything changed but time. Resource versions and heartbeats of nodes do
-// not count.
+// Then returns the change from before this one to a later snapshot. It may affect the answers that
+// one of both changes may affect, so that only the later change is looked at.
+func (d *Delta) Then(after *snapshot.Snapshot) *Delta {
+	earlier, later := d.reach(), Between(d.After, after).reach()
+	both := reach{all: earlier.all || later.all, namespaces: maps.Clone(earlier.namespaces)}
+	maps.Copy(both.namespaces, later.namespaces)
+	return &Delta{Before: d.Before, After: after, reach: func() reach { return both }}
+}
+
+// Any reports whether anything changed that an answer may depend on. Time, resource versions,
+// heartbeats of nodes and, for most pods, whether they are ready do not count.
 func (d *Delta) Any() bool { return d.reach().all || len(d.reach().namespaces) > 0 }
 
 // Touches reports whether the change may affect answers about pods and claims in a namespace.
@@ -93,7 +103,7 @@ func (r *reach) pod(was, is *corev1.Pod) {
 		r.namespaces[was.Namespace] = true
 	case was == nil || is == nil:
 		r.all = true
-	case was.UID == is.UID && equality.Semantic.DeepEqual(versionless(was), versionless(is)):
+	case was.UID == is.UID && sameButReady(was, is):
 	case proves(is) && !proves(was):
 		r.all = true
 	case was.UID == is.UID && !isComponent(is) && equality.Semantic.DeepEqual(seenByOthers(was), seenByOthers(is)):
@@ -108,6 +118,32 @@ func (r *reach) pod(was, is *corev1.Pod) {
 func proves(pod *corev1.Pod) bool {
 	_, proof := behavior.ProvedBy(scheduled(pod).Message)
 	return proof
+}
+
+// sameButReady reports whether a pod changed at most in its version and in whether it is ready.
+// That a driver, a part of the control plane or a pod of a StatefulSet is ready counts: the others
+// of a StatefulSet wait for it.
+func sameButReady(was, is *corev1.Pod) bool {
+	if owner := metav1.GetControllerOfNoCopy(is); isComponent(is) || owner != nil && owner.Kind == "StatefulSet" {
+		return equality.Semantic.DeepEqual(versionless(was), versionless(is))
+	}
+	return equality.Semantic.DeepEqual(readyless(was), readyless(is))
+}
+
+// readyless returns a pod without its version, and without whether it and its containers are
+// ready.
+func readyless(pod *corev1.Pod) *corev1.Pod {
+	still := versionless(pod)
+	still.Status.Conditions = slices.DeleteFunc(slices.Clone(pod.Status.Conditions), func(c corev1.PodCondition) bool {
+		return c.Type == corev1.PodReady || c.Type == corev1.ContainersReady
+	})
+	for _, list := range []*[]corev1.ContainerStatus{&still.Status.InitContainerStatuses, &still.Status.ContainerStatuses} {
+		*list = slices.Clone(*list)
+		for i := range *list {
+			(*list)[i].Ready = false
+		}
+	}
+	return still
 }
 
 func versionless(pod *corev1.Pod) *corev1.Pod {

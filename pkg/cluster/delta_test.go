@@ -67,7 +67,10 @@ func TestBetween(t *testing.T) {
 
 		"it runs": {server(func(p *corev1.Pod) { p.Status.Phase, p.Status.PodIP = corev1.PodRunning, "10.0.0.1" }), namespace},
 		"it is ready": {server(func(p *corev1.Pod) {
-			p.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}}
+			p.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}, {Type: corev1.ContainersReady, Status: corev1.ConditionTrue}}
+		}), nobody},
+		"its container has a sandbox": {server(func(p *corev1.Pod) {
+			p.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReadyToStartContainers, Status: corev1.ConditionTrue}}
 		}), namespace},
 		"it restarted": {server(func(p *corev1.Pod) {
 			p.Status.ContainerStatuses = []corev1.ContainerStatus{{Name: "main", RestartCount: 3, AllocatedResources: twoCores(), Resources: &corev1.ResourceRequirements{Requests: twoCores()}}}
@@ -128,5 +131,37 @@ func TestBetween(t *testing.T) {
 		if got != test.want || c.Any() != (got != nobody) {
 			t.Errorf("%s: touches %s (any: %t), want %s", name, got, c.Any(), test.want)
 		}
+	}
+}
+
+// TestReady says whether answers depend on the readiness of a pod: of a driver, and of a pod of a
+// StatefulSet, which creates the next one then.
+func TestReady(t *testing.T) {
+	for owner, want := range map[string]bool{"ReplicaSet": false, "StatefulSet": true, "DaemonSet": true} {
+		before, after := pods(), pods()
+		for _, pod := range []*corev1.Pod{before.Pods[1], after.Pods[1]} {
+			pod.OwnerReferences = []metav1.OwnerReference{{Kind: owner, Controller: ptr.To(true)}}
+		}
+		after.Pods[1].Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}}
+		if d := Between(before, after); d.Touches("web") != want || d.Any() != want {
+			t.Errorf("%s: it affects answers: %t, want %t", owner, d.Any(), want)
+		}
+	}
+}
+
+// TestThen adds the answers that two changes affect, also if the second one undoes the first.
+func TestThen(t *testing.T) {
+	first, second, third := pods(), pods(), pods()
+	second.Pods[1].Status.Phase = corev1.PodRunning
+	d := Between(first, second).Then(third)
+	if d.Before != first || d.After != third || !d.Touches("web") || d.Touches("ml") {
+		t.Errorf("it touches web: %t, ml: %t", d.Touches("web"), d.Touches("ml"))
+	}
+	third.Nodes[0].Spec.Unschedulable = true
+	if d := Between(first, second).Then(third); !d.Touches("ml") {
+		t.Error("the later change is forgotten")
+	}
+	if d := Between(first, pods()).Then(pods()); d.Any() {
+		t.Error("changes of nothing are a change")
 	}
 }

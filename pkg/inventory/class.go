@@ -20,6 +20,10 @@ import (
 
 // Classes lists all DeviceClasses by name, with the devices that they select.
 func (v *Inventory) Classes(ctx context.Context) ([]api.Class, error) {
+	return describedIn(v.cluster).classes.of(func() ([]api.Class, error) { return v.describeClasses(ctx) })
+}
+
+func (v *Inventory) describeClasses(ctx context.Context) ([]api.Class, error) {
 	evaluator := v.cluster.Gates.Selectors()
 	classes := make([]api.Class, 0, len(v.cluster.Snapshot.Classes))
 	for _, class := range v.cluster.Snapshot.Classes {

@@ -56,6 +56,11 @@ type NodeDevice struct {
 // Nodes lists the nodes with devices by name, and after them the devices for
 // several nodes.
 func (v *Inventory) Nodes() []Node {
+	nodes, _ := describedIn(v.cluster).nodes.of(func() ([]Node, error) { return v.describeNodes(), nil })
+	return nodes
+}
+
+func (v *Inventory) describeNodes() []Node {
 	byScope := map[string]*Node{}
 	groups := map[string]map[groupKey]*NodeGroup{}
 	at := func(name, scope string) *Node {

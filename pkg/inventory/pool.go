@@ -41,6 +41,11 @@ func (v *Inventory) Pools(ctx context.Context) ([]api.Pool, error) {
 // Usage is like Pools, but says nothing about partitions, so that it asks the
 // allocator nothing.
 func (v *Inventory) Usage() []api.Pool {
+	pools, _ := describedIn(v.cluster).pools.of(func() ([]api.Pool, error) { return v.describePools(), nil })
+	return pools
+}
+
+func (v *Inventory) describePools() []api.Pool {
 	sorted := sortedPools(v.cluster)
 	pools := make([]api.Pool, 0, len(sorted))
 	for _, pool := range sorted {

@@ -127,7 +127,7 @@ func (s *listScreen) refresh(h *host) tea.Cmd {
 // stay.
 func (s *listScreen) set(h *host, msg arrangedMsg) tea.Cmd {
 	s.arranging = false
-	h.live.Worked(msg.took)
+	causes := h.live.Worked(msg.took, h.seen())
 	s.problem, s.note = msg.err, msg.note
 	if msg.err == nil {
 		again := s.shown.Same(msg.how)
@@ -142,9 +142,9 @@ func (s *listScreen) set(h *host, msg arrangedMsg) tea.Cmd {
 	s.from, s.shown = msg.from, msg.how
 	s.chart.draw(&h.look, s.from)
 	if s.stale || !msg.how.Same(s.wanted) {
-		return s.refresh(h)
+		return tea.Batch(causes, s.refresh(h))
 	}
-	return s.chart.count(h)
+	return tea.Batch(causes, s.chart.count(h))
 }
 
 // manyRows is from how many rows on a list is not kept in memory while another view is shown.

@@ -31,8 +31,9 @@ type nodeMap struct {
 	// room says on how many nodes the largest claims fit.
 	room     string
 	counting bool
-	// counted is the picture that it was counted on, at is when, and took how long that took.
-	counted *live.Picture
+	// counted is the change of the picture that it was counted on, at is when, and took how long
+	// that took.
+	counted int
 	at      time.Time
 	took    time.Duration
 }
@@ -90,7 +91,7 @@ func (c *nodeMap) draw(l *widget.Look, from *live.Picture) {
 // letGo forgets the pictures that the map is of; without a map it does nothing.
 func (c *nodeMap) letGo() {
 	if c != nil {
-		c.from, c.counted = nil, nil
+		c.from = nil
 	}
 }
 
@@ -198,10 +199,10 @@ func (c *nodeMap) foot(h *host) string {
 	return ansi.Truncate(text, h.width, h.look.Glyphs.More)
 }
 
-// count counts in the background on how many nodes the largest claims fit, unless that
-// is known of this picture, or was counted a moment ago.
+// count counts in the background on how many nodes the largest claims fit, unless nothing
+// changed since it was counted, or that was a moment ago.
 func (c *nodeMap) count(h *host) tea.Cmd {
-	if c == nil || c.counting || h.live.Picture() == nil || c.counted == h.live.Picture() || !c.at.IsZero() && h.now().Sub(c.at) < roomTimes*c.took {
+	if c == nil || c.counting || h.live.Picture() == nil || !c.at.IsZero() && (c.counted == h.live.Picture().Change() || h.now().Sub(c.at) < roomTimes*c.took) {
 		return nil
 	}
 	c.counting = true
@@ -219,7 +220,7 @@ func (c *nodeMap) count(h *host) tea.Cmd {
 func (msg roomMsg) arrive(h *host) tea.Cmd {
 	c := msg.chart
 	c.counting = false
-	c.room, c.counted, c.at, c.took = msg.text, msg.from, msg.at, msg.took
+	c.room, c.counted, c.at, c.took = msg.text, msg.from.Change(), msg.at, msg.took
 	// The picture may be another one by now.
 	return tea.Batch(c.count(h), h.top().refresh(h))
 }

@@ -127,7 +127,7 @@ func (s *overviewScreen) refresh(h *host) tea.Cmd {
 
 func (s *overviewScreen) set(h *host, msg overviewMsg) tea.Cmd {
 	s.loading = false
-	h.live.Worked(msg.took)
+	causes := h.live.Worked(msg.took, h.seen())
 	s.shown, s.problem = msg.made, msg.err
 	if msg.err != nil {
 		s.survey = nil
@@ -141,9 +141,9 @@ func (s *overviewScreen) set(h *host, msg overviewMsg) tea.Cmd {
 	}
 	if h.top() != screen(s) {
 		s.letGo()
-		return nil
+		return causes
 	}
-	return tea.Batch(s.refresh(h), s.nodes.chart.count(h))
+	return tea.Batch(causes, s.refresh(h), s.nodes.chart.count(h))
 }
 
 // letGo forgets the picture that the page is of, which is not shown.

@@ -107,7 +107,7 @@ func knownSettings() (settingNames, error) {
 	}
 	// The columns are the same whatever there is.
 	l := widget.NewLook(func(string) string { return "" })
-	empty, _, err := live.Take(context.Background(), live.NewFixed(&snapshot.Snapshot{}), nil)
+	empty, err := live.Take(context.Background(), live.NewFixed(&snapshot.Snapshot{}))
 	if err != nil {
 		return settingNames{}, err
 	}

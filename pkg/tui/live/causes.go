@@ -156,7 +156,7 @@ func (c *Cluster) Causes(namespace string) (*Causes, error) {
 func (c *Cluster) find(seen Seen) tea.Cmd {
 	namespace := seen.Namespace
 	paused := c.pausing && (c.causes == nil || c.causes.Namespace == namespace)
-	if c.finding || paused || c.picture == nil || c.frozen || !seen.Causes || !c.causes.due(c.picture, namespace, c.opts.Fixed, c.opts.Now()) {
+	if c.finding || paused || c.picture == nil || !c.worked || c.frozen || !seen.Causes || !c.causes.due(c.picture, namespace, c.opts.Fixed, c.opts.Now()) {
 		return nil
 	}
 	c.finding = true

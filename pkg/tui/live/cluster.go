@@ -34,12 +34,17 @@ type Cluster struct {
 
 	picture  *Picture
 	troubles inventory.Troubles
+	// idle is the change since the picture on which nothing depends that it shows; nil if there
+	// is none.
+	idle *cluster.Delta
 	// problem is why there is no newer picture.
 	problem error
 	// taking is true while a picture is taken, resting while none may be yet.
 	taking, resting bool
 	// work is how long the last screen took to be worked out of a picture.
 	work time.Duration
+	// worked is true after the first one.
+	worked bool
 	// dirty is true if the source has changed since the picture.
 	dirty  bool
 	frozen bool
@@ -88,11 +93,13 @@ type (
 	ChangedMsg struct{}
 	// ClockMsg comes every second.
 	ClockMsg struct{}
-	// pictureMsg has a new picture, and the change since the one before.
+	// pictureMsg has a new picture, and the change since the one before; no picture if nothing
+	// depends on that change, which took so long to find out.
 	pictureMsg struct {
 		picture  *Picture
 		delta    *cluster.Delta
 		troubles inventory.Troubles
+		took     time.Duration
 		err      error
 	}
 	// restedMsg ends the pause after a picture.
@@ -134,8 +141,15 @@ func (c *Cluster) Snapshot() *snapshot.Snapshot { return c.opts.Source.Snapshot(
 func (c *Cluster) Happened() *inventory.EventLog { return &c.happened }
 
 // Worked notes how long the work of a screen on a picture took: frequent work has to be
-// cheap.
-func (c *Cluster) Worked(took time.Duration) { c.work = took }
+// cheap. Causes are not looked for before the first time, so that the first screen is there soon.
+func (c *Cluster) Worked(took time.Duration, seen Seen) tea.Cmd {
+	first := !c.worked
+	c.work, c.worked = took, true
+	if !first {
+		return nil
+	}
+	return c.find(seen)
+}
 
 // trouble returns what keeps the source from knowing more, and since when; nil if nothing
 // does.

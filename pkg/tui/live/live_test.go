@@ -11,6 +11,8 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 	"github.com/charmbracelet/x/ansi"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/widget"
@@ -45,13 +47,65 @@ func TestPace(t *testing.T) {
 	}
 }
 
+// TestKept keeps the picture while nothing changes but the readiness of a pod and heartbeats, and
+// takes another one once something else changes, or ages have to go on.
+func TestKept(t *testing.T) {
+	c, from, now := follow(t)
+	snap := func(pod corev1.PodCondition) *snapshot.Snapshot {
+		return &snapshot.Snapshot{TakenAt: *now, Pods: []*corev1.Pod{{ObjectMeta: metav1.ObjectMeta{Namespace: "web", Name: "server"}, Status: corev1.PodStatus{Conditions: []corev1.PodCondition{pod}}}}}
+	}
+	look := func() News {
+		t.Helper()
+		c.Update(restedMsg{}, Seen{})
+		_, news := c.Update(arrival(t, c.Take()), Seen{})
+		return news
+	}
+	from.Fixed = NewFixed(snap(corev1.PodCondition{Type: corev1.PodReady, Status: corev1.ConditionFalse}))
+	look()
+	c.Worked(time.Minute, Seen{})
+	kept := c.Picture()
+	for range 2 {
+		*now = now.Add(time.Second)
+		from.Fixed = NewFixed(snap(corev1.PodCondition{Type: corev1.PodReady, Status: corev1.ConditionTrue}))
+		if news := look(); news != NoNews || c.Picture() != kept {
+			t.Error("another picture is taken because a pod is ready")
+		}
+	}
+	from.Fixed = NewFixed(snap(corev1.PodCondition{Type: corev1.PodReadyToStartContainers, Status: corev1.ConditionTrue}))
+	if news := look(); news != NewPicture || c.Picture() == kept || c.Picture().Change() == kept.Change() {
+		t.Error("a change of a pod is not seen")
+	}
+	kept = c.Picture()
+	*now = now.Add(agedMost)
+	from.Fixed = NewFixed(snap(corev1.PodCondition{Type: corev1.PodReadyToStartContainers, Status: corev1.ConditionTrue}))
+	if news := look(); news != NewPicture || c.Picture() == kept || c.Picture().Change() != kept.Change() {
+		t.Error("the clock stands still while pods get ready")
+	}
+}
+
+// TestFirstScreen looks for causes once the first screen is worked out.
+func TestFirstScreen(t *testing.T) {
+	c, _, _ := follow(t)
+	seen := Seen{Causes: true}
+	c.Update(arrival(t, c.Take()), seen)
+	if c.Work(seen) != nil {
+		t.Error("causes are looked for before there is a screen")
+	}
+	if c.Worked(time.Second, seen) == nil {
+		t.Error("causes are not looked for")
+	}
+	if c.Worked(time.Second, seen) != nil {
+		t.Error("causes are looked for twice at a time")
+	}
+}
+
 // TestAges takes a picture where nothing happens: the more rarely, the longer it takes, but not
 // so rarely that the clock seems to stand still.
 func TestAges(t *testing.T) {
 	c, _, now := follow(t)
 	c.Update(arrival(t, c.Take()), Seen{})
 	c.Update(restedMsg{}, Seen{})
-	c.Worked(time.Minute)
+	c.Worked(time.Minute, Seen{})
 	taken := c.Picture().Cluster.Snapshot.Now()
 	if *now = taken.Add(agedMost - time.Second); c.aged() != nil {
 		t.Error("an expensive picture is taken often")

@@ -46,18 +46,20 @@ type Picture struct {
 // out again, because memories, as of expressions, add up.
 const maxAmended = 1000
 
-// Take takes a picture, and returns the change since the one before, nil if that is nil. Where
-// little changed it costs less. It fails only if the context is done.
-func Take(ctx context.Context, source Source, before *Picture) (*Picture, *cluster.Delta, error) {
+// Take takes a picture of what a source has now. It fails only if the context is done.
+func Take(ctx context.Context, source Source) (*Picture, error) {
+	return take(ctx, source, source.Snapshot(), nil, nil)
+}
+
+// take takes a picture of a snapshot. Where there is one before, and little changed since, it
+// costs less.
+func take(ctx context.Context, source Source, snap *snapshot.Snapshot, before *Picture, d *cluster.Delta) (*Picture, error) {
 	start := time.Now()
-	snap := source.Snapshot()
 	if err := ctx.Err(); err != nil {
-		return nil, nil, fmt.Errorf("take a picture: %w", err)
+		return nil, fmt.Errorf("take a picture: %w", err)
 	}
 	p := &Picture{source: source, made: map[string]any{}}
-	var d *cluster.Delta
 	if before != nil {
-		d = cluster.Between(before.Cluster.Snapshot, snap)
 		if p.change = before.change; d.Any() {
 			p.change++
 		}
@@ -72,8 +74,20 @@ func Take(ctx context.Context, source Source, before *Picture) (*Picture, *clust
 	p.Inventory = inventory.New(c)
 	p.Pools, p.Gaps = p.Inventory.Usage(), inventory.Assumptions(snap)
 	p.Cost = time.Since(start)
-	return p, d, nil
+	return p, nil
 }
+
+// since returns the change from a picture to a snapshot, given the change to an earlier one; nil
+// if that is not known.
+func (p *Picture) since(snap *snapshot.Snapshot, idle *cluster.Delta) *cluster.Delta {
+	if idle != nil {
+		return idle.Then(snap)
+	}
+	return cluster.Between(p.Cluster.Snapshot, snap)
+}
+
+// Change returns the same for pictures between which nothing changed that an answer depends on.
+func (p *Picture) Change() int { return p.change }
 
 // Once returns the result with a name for a picture, and makes it on the first call.
 func Once[T any](p *Picture, name string, makes func() (T, error)) (T, error) {

@@ -4,8 +4,6 @@
 package live
 
 import (
-	"time"
-
 	tea "charm.land/bubbletea/v2"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/inventory"
@@ -77,10 +75,14 @@ func (c *Cluster) arrived(msg pictureMsg) (tea.Cmd, News) {
 		c.problem = msg.err
 		return nil, NoNews
 	}
+	if msg.picture == nil {
+		c.idle, c.problem, c.resting = msg.delta, nil, true
+		return c.opts.After(max(rest, restTimes*msg.took), restedMsg{}), NoNews
+	}
 	if msg.delta != nil {
 		c.happened.Add(inventory.Events(msg.delta, c.opts.Now()))
 	}
-	c.picture, c.troubles, c.problem = msg.picture, msg.troubles, nil
+	c.picture, c.troubles, c.idle, c.problem = msg.picture, msg.troubles, nil, nil
 	c.resting = true
 	pause := max(rest, restTimes*(c.picture.Cost+c.work))
 	return tea.Batch(c.ring(), c.opts.After(pause, restedMsg{})), NewPicture
@@ -94,20 +96,11 @@ func (c *Cluster) ring() tea.Cmd {
 	return tea.Raw("\a")
 }
 
-// agedTimes keeps a dashboard on which nothing happens below one percent of a
-// processor: collecting the garbage of a picture takes as long again as the picture. On a
-// busy machine it seems to take longer than it does: nobody would believe a clock that is
-// behind by more than agedMost.
-const (
-	agedTimes = 400
-	agedMost  = 2 * time.Minute
-)
-
 // aged takes a picture although nothing changed, so that ages and countdowns go
 // on: the more rarely, the more a picture costs. What cannot be known any more does
 // not get older.
 func (c *Cluster) aged() tea.Cmd {
-	if _, trouble := c.trouble(); c.opts.Fixed || c.picture == nil || trouble != nil || c.opts.Now().Sub(c.picture.Cluster.Snapshot.Now()) < min(agedTimes*(c.picture.Cost+c.work), agedMost) {
+	if _, trouble := c.trouble(); c.opts.Fixed || c.picture == nil || trouble != nil || !c.old() {
 		return nil
 	}
 	return c.Take()

@@ -34,7 +34,7 @@ func TestNotExplainedYet(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p, _, err := live.Take(t.Context(), live.NewFixed(snap), nil)
+	p, err := live.Take(t.Context(), live.NewFixed(snap))
 	if err != nil {
 		t.Fatal(err)
 	}
