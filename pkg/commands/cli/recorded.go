@@ -171,13 +171,25 @@ func (r *Reader) Moments(ctx context.Context, since time.Time) (iter.Seq2[record
 	}
 	return func(yield func(recording.Moment, error) bool) {
 		defer func() { _ = from.Close() }()
+		var last recording.Moment
 		for moment, err := range from.From(ctx, since, from.Options) {
 			if err == nil && moment.Snapshot.TakenAt.After(from.At) {
+				// The one before was true until then, or until it was not known any more.
+				end := from.At
+				if missed := moment.Missed; missed != nil && missed.Since.Before(end) {
+					end = missed.Since
+				}
+				if last.Snapshot != nil && end.After(last.Snapshot.TakenAt) {
+					known := *last.Snapshot
+					known.TakenAt = end
+					yield(recording.Moment{Snapshot: &known}, nil)
+				}
 				return
 			}
 			if !yield(moment, err) {
 				return
 			}
+			last = moment
 		}
 	}, nil
 }
