@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"iter"
 	"os"
 	"path/filepath"
 	"time"
@@ -24,6 +25,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/collect"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/recording"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/redact"
 )
 
 const (
@@ -39,6 +41,8 @@ type recordFlags struct {
 	keep    time.Duration
 	lasts   time.Duration
 	size    string
+	redact  bool
+	since   string
 }
 
 type recordOptions struct {
@@ -46,6 +50,8 @@ type recordOptions struct {
 	path    string
 	limits  recording.Limits
 	lasts   time.Duration
+	redact  bool
+	since   string
 	streams genericiooptions.IOStreams
 }
 
@@ -66,12 +72,19 @@ a minute.
 
 It ends with Ctrl-C, or after the time of --for. --keep and --max-size bound the
 file: what is oldest is removed in pieces. The file has the same objects, with
-their names, as 'kubectl dra snapshot' saves, and only its owner can read it.`,
+their names, as 'kubectl dra snapshot' saves, and only its owner can read it.
+
+With --snapshot, another recording is copied: a part of it with --since and
+--at, and without names with --redact. Pseudonyms take the order of all names in
+it, so that a recording can only be redacted when it is there.`,
 		Example: `  # Record until Ctrl-C
   kubectl dra record -o cluster.rec
 
   # The last day, in at most 500 MiB
   kubectl dra record -o cluster.rec --keep 24h --max-size 500Mi
+
+  # For a bug report: the last two hours, without names
+  kubectl dra record --snapshot cluster.rec --since 2h --redact -o report.rec
 
   # Why was the pod pending at nine?
   kubectl dra why pod/pretrain-0 --snapshot cluster.rec --at 09:00
@@ -91,6 +104,8 @@ their names, as 'kubectl dra snapshot' saves, and only its owner can read it.`,
 	cmd.Flags().DurationVar(&f.keep, "keep", 0, "Remove what is older than this `DURATION`, such as 24h; 0 keeps all.")
 	cmd.Flags().StringVar(&f.size, "max-size", "", "Largest `SIZE` of the file, such as 500Mi; none is the default.")
 	cmd.Flags().DurationVar(&f.lasts, "for", 0, "Stop after this `DURATION`, such as 1h.")
+	cmd.Flags().BoolVar(&f.redact, "redact", false, "Copy the recording of --snapshot with pseudonyms instead of names, as 'kubectl dra snapshot --redact' does.")
+	cmd.Flags().StringVar(&f.since, "since", "", "Copy the recording of --snapshot since this `TIME`, as for --at.")
 	f.reading.AddTo(cmd)
 	cli.CompleteFlags(f.reading, cmd)
 	cmd.ValidArgsFunction = cobra.NoFileCompletions
@@ -101,12 +116,14 @@ func (f *recordFlags) toOptions(cmd *cobra.Command, streams genericiooptions.IOS
 	switch {
 	case f.path == "" || f.path == "-":
 		return nil, cli.Usagef("Name it with -o FILE.", "expected a file to record to")
-	case len(f.reading.Paths) > 0:
-		return nil, cli.Usagef("Leave --snapshot out.", "--snapshot: a file does not change; record a cluster")
+	case len(f.reading.Paths) == 0 && (f.redact || f.since != ""):
+		return nil, cli.Usagef("Record it first, then: kubectl dra record --snapshot FILE --redact -o OTHER", "--redact and --since copy a recording: name it with --snapshot")
+	case len(f.reading.Paths) > 0 && f.lasts > 0:
+		return nil, cli.Usagef("Choose a part with --since and --at.", "--for is for a cluster, not for a recording")
 	case f.keep < 0 || f.lasts < 0:
 		return nil, cli.Usagef("Write 24h, or 0 for no limit.", "read --keep and --for: expected no time before now")
 	}
-	o := &recordOptions{path: f.path, limits: recording.Limits{Keep: f.keep}, lasts: f.lasts, streams: streams}
+	o := &recordOptions{path: f.path, limits: recording.Limits{Keep: f.keep}, lasts: f.lasts, redact: f.redact, since: f.since, streams: streams}
 	if f.size != "" {
 		size, err := resource.ParseQuantity(f.size)
 		if err != nil || size.Sign() <= 0 {
@@ -127,6 +144,8 @@ func (o *recordOptions) checkPath() error {
 	switch {
 	case err == nil && !info.Mode().IsRegular():
 		return cli.Usagef("Name a file.", "record %s: it is not a file", o.path)
+	case err == nil && info.Size() > 0 && !o.reader.Live():
+		return cli.Usagef("Name another file.", "record %s: it exists, and a copy is not added to a recording", o.path)
 	case err == nil && info.Size() > 0:
 		r, err := recording.Open(o.path)
 		if err != nil {
@@ -145,6 +164,9 @@ func (o *recordOptions) checkPath() error {
 }
 
 func (o *recordOptions) run(ctx context.Context) error {
+	if !o.reader.Live() {
+		return o.copy(ctx)
+	}
 	if o.lasts > 0 {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(ctx, o.lasts)
@@ -174,6 +196,62 @@ func (o *recordOptions) run(ctx context.Context) error {
 		return err
 	}
 	_, err = fmt.Fprintf(o.streams.ErrOut, "Recorded %s to %s\n", r.summary(), render.Escape(o.path))
+	return err
+}
+
+// copy copies a recording, or a part of it.
+func (o *recordOptions) copy(ctx context.Context) (err error) {
+	from, err := o.reader.Recording(ctx)
+	switch {
+	case err != nil:
+		return err
+	case from == nil:
+		return cli.Usagef("", "--snapshot of record needs a recording: kubectl dra record -o FILE, then --snapshot FILE")
+	}
+	defer func() { _ = from.Close() }()
+	since := from.Begins
+	if o.since != "" {
+		if since, err = cli.ParseTime(o.since, from.At, time.Local); err != nil {
+			return err
+		}
+	}
+	bar := cli.NewProgress(o.streams.ErrOut, "Copying "+from.Name)
+	defer bar.Done()
+	moments := from.Between(ctx, since)
+	var missed *recording.Missed
+	states := iter.Seq2[*snapshot.Snapshot, error](func(yield func(*snapshot.Snapshot, error) bool) {
+		for m, err := range moments {
+			if missed = m.Missed; !yield(m.Snapshot, err) {
+				return
+			}
+		}
+	})
+	if o.redact {
+		states = redact.Each(states)
+	}
+	var writer *recording.Writer
+	for s, err := range states {
+		switch {
+		case err != nil:
+		case writer == nil:
+			writer, err = recording.Create(ctx, o.path, s, o.limits)
+		case missed != nil:
+			err = writer.AddAfter(*missed, s)
+		default:
+			err = writer.Add(s)
+		}
+		if err != nil {
+			if writer != nil {
+				_ = writer.Close(time.Time{})
+			}
+			return err
+		}
+	}
+	if err := writer.Close(time.Time{}); err != nil {
+		return err
+	}
+	bar.Done()
+	_, err = fmt.Fprintf(o.streams.ErrOut, "Copied %s, %.1f MiB, to %s\n", english.Count(writer.Changes, "change"), float64(writer.Size())/(1<<20), render.Escape(o.path))
 	return err
 }
 

@@ -166,11 +166,19 @@ func (r *Reader) Moments(ctx context.Context, since time.Time) (iter.Seq2[record
 	if from == nil {
 		return nil, NeedsRecording()
 	}
+	return func(yield func(recording.Moment, error) bool) {
+		defer func() { _ = from.Close() }()
+		from.Between(ctx, since)(yield)
+	}, nil
+}
+
+// Between returns the states from a time on, up to the chosen one. A time before the recording
+// stands for its beginning.
+func (from *Recorded) Between(ctx context.Context, since time.Time) iter.Seq2[recording.Moment, error] {
 	if since.Before(from.Begins) {
 		since = from.Begins
 	}
 	return func(yield func(recording.Moment, error) bool) {
-		defer func() { _ = from.Close() }()
 		var last recording.Moment
 		for moment, err := range from.From(ctx, since, from.Options) {
 			if err == nil && moment.Snapshot.TakenAt.After(from.At) {
@@ -191,5 +199,5 @@ func (r *Reader) Moments(ctx context.Context, since time.Time) (iter.Seq2[record
 			}
 			last = moment
 		}
-	}, nil
+	}
 }

@@ -89,7 +89,7 @@ func secretly(v reflect.Value, path string, kept map[string]bool) {
 func TestRedactGenerated(t *testing.T) {
 	kept, marks, verdicts := keptPaths(t), 0, map[string]int{}
 	for seed := range uint64(40) {
-		s := clone(fleet.Random(seed).Snapshot)
+		s, _ := new(copies).clone(fleet.Random(seed).Snapshot)
 		s.Nodes[0].Name += ".rack7.dc.hushcorp.example"
 		v := reflect.ValueOf(s).Elem()
 		for i := range v.NumField() {

@@ -4,6 +4,7 @@
 package redact
 
 import (
+	"iter"
 	"maps"
 	"reflect"
 	"slices"
@@ -34,60 +35,96 @@ import (
 //
 // The same snapshot always gives the same result.
 func Snapshot(s *snapshot.Snapshot) *snapshot.Snapshot {
-	redacted := clone(s)
-	w := newWalker()
-	for _, stage := range []stage{collectNames, collectTexts, rewrite} {
-		w.stage = stage
-		clear(w.expressions)
-		w.walk(reflect.ValueOf(redacted))
-		w.number(stage)
+	alone := func(yield func(*snapshot.Snapshot, error) bool) { yield(s, nil) }
+	for redacted := range Each(alone) {
+		return redacted
 	}
-	redacted.Source = "redacted snapshot"
-	redacted.Sort()
-	return redacted
+	return nil
 }
 
-// clone copies a snapshot with everything that redaction changes.
-func clone(s *snapshot.Snapshot) *snapshot.Snapshot {
-	c := *s
+// Each is like [Snapshot], for the states of one cluster: what has a name in one of them has the
+// same pseudonym in all, and states share what they shared. They are read three times. An error is
+// the last that is yielded.
+func Each(states iter.Seq2[*snapshot.Snapshot, error]) iter.Seq2[*snapshot.Snapshot, error] {
+	return func(yield func(*snapshot.Snapshot, error) bool) {
+		w := newWalker()
+		for _, stage := range []stage{collectNames, collectTexts, rewrite} {
+			w.stage = stage
+			clear(w.expressions)
+			var known copies
+			for s, err := range states {
+				if err != nil {
+					yield(nil, err)
+					return
+				}
+				redacted, fresh := known.clone(s)
+				w.walk(reflect.ValueOf(fresh))
+				if stage != rewrite {
+					continue
+				}
+				redacted.Source = "redacted snapshot"
+				redacted.Sort()
+				if !yield(redacted, nil) {
+					return
+				}
+			}
+			w.number(stage)
+		}
+	}
+}
+
+// copies has the copies of the objects of a state.
+type copies struct{ last, next map[metav1.Object]metav1.Object }
+
+// clone copies a snapshot with everything that redaction changes, but for the objects that were
+// copied for the state before. fresh has all copies that are new.
+func (k *copies) clone(s *snapshot.Snapshot) (whole, fresh *snapshot.Snapshot) {
+	k.last, k.next = k.next, map[metav1.Object]metav1.Object{}
+	c, f := *s, &snapshot.Snapshot{}
 	c.Gates = maps.Clone(s.Gates)
 	c.Skipped = nil
 	c.Gaps = slices.Clone(s.Gaps)
-	c.Nodes = cloneAll(s.Nodes)
-	c.Namespaces = cloneAll(s.Namespaces)
-	c.Pods = cloneAll(s.Pods)
-	c.Events = cloneAll(s.Events)
-	c.Slices = cloneAll(s.Slices)
-	c.Classes = cloneAll(s.Classes)
-	c.Claims = cloneAll(s.Claims)
-	c.Templates = cloneAll(s.Templates)
-	c.TaintRules = cloneAll(s.TaintRules)
-	c.PoolStatuses = cloneAll(s.PoolStatuses)
-	c.PodGroups = cloneAll(s.PodGroups)
-	c.CompositePodGroups = cloneAll(s.CompositePodGroups)
-	c.Workloads = cloneAll(s.Workloads)
-	c.ComputeDomains = cloneAll(s.ComputeDomains)
-	c.Cliques = cloneAll(s.Cliques)
-	c.Queued = cloneAll(s.Queued)
-	c.Outlines = cloneAll(s.Outlines)
-	c.Quotas = cloneAll(s.Quotas)
-	c.LimitRanges = cloneAll(s.LimitRanges)
-	c.VolumeClaims = cloneAll(s.VolumeClaims)
-	c.Volumes = cloneAll(s.Volumes)
-	c.StorageClasses = cloneAll(s.StorageClasses)
-	c.Budgets = cloneAll(s.Budgets)
-	return &c
+	f.Gaps = c.Gaps
+	c.Nodes = cloneAll(k, s.Nodes, &f.Nodes)
+	c.Namespaces = cloneAll(k, s.Namespaces, &f.Namespaces)
+	c.Pods = cloneAll(k, s.Pods, &f.Pods)
+	c.Events = cloneAll(k, s.Events, &f.Events)
+	c.Slices = cloneAll(k, s.Slices, &f.Slices)
+	c.Classes = cloneAll(k, s.Classes, &f.Classes)
+	c.Claims = cloneAll(k, s.Claims, &f.Claims)
+	c.Templates = cloneAll(k, s.Templates, &f.Templates)
+	c.TaintRules = cloneAll(k, s.TaintRules, &f.TaintRules)
+	c.PoolStatuses = cloneAll(k, s.PoolStatuses, &f.PoolStatuses)
+	c.PodGroups = cloneAll(k, s.PodGroups, &f.PodGroups)
+	c.CompositePodGroups = cloneAll(k, s.CompositePodGroups, &f.CompositePodGroups)
+	c.Workloads = cloneAll(k, s.Workloads, &f.Workloads)
+	c.ComputeDomains = cloneAll(k, s.ComputeDomains, &f.ComputeDomains)
+	c.Cliques = cloneAll(k, s.Cliques, &f.Cliques)
+	c.Queued = cloneAll(k, s.Queued, &f.Queued)
+	c.Outlines = cloneAll(k, s.Outlines, &f.Outlines)
+	c.Quotas = cloneAll(k, s.Quotas, &f.Quotas)
+	c.LimitRanges = cloneAll(k, s.LimitRanges, &f.LimitRanges)
+	c.VolumeClaims = cloneAll(k, s.VolumeClaims, &f.VolumeClaims)
+	c.Volumes = cloneAll(k, s.Volumes, &f.Volumes)
+	c.StorageClasses = cloneAll(k, s.StorageClasses, &f.StorageClasses)
+	c.Budgets = cloneAll(k, s.Budgets, &f.Budgets)
+	return &c, f
 }
 
 func cloneAll[T interface {
 	metav1.Object
 	DeepCopy() T
-}](list []T) []T {
-	var copies []T
+}](k *copies, list []T, fresh *[]T) []T {
+	var all []T
 	for _, object := range list {
-		c := object.DeepCopy()
-		kinds.Strip(c)
-		copies = append(copies, c)
+		c, known := k.last[object].(T)
+		if !known {
+			c = object.DeepCopy()
+			kinds.Strip(c)
+			*fresh = append(*fresh, c)
+		}
+		k.next[object] = c
+		all = append(all, c)
 	}
-	return copies
+	return all
 }
