@@ -86,6 +86,10 @@ func TestHelpExamples(t *testing.T) {
 		}
 		return out.String(), errOut.String(), program.ProcessState.ExitCode()
 	}
+	story, err := filepath.Abs(filepath.Join("..", "docs", "recording", "story.rec"))
+	if err != nil {
+		t.Fatal(err)
+	}
 	reading := "--snapshot " + example + " --snapshot deploy.yaml"
 	// Some examples read these files.
 	for _, line := range []string{
@@ -93,6 +97,7 @@ func TestHelpExamples(t *testing.T) {
 		"kubectl dra snapshot -o new.yaml.gz " + reading,
 		"kubectl dra snapshot -o old.yaml.gz " + reading + " --snapshot rule.yaml",
 		"kubectl dra snapshot -o yesterday.yaml.gz " + reading + " --snapshot rule.yaml",
+		"cp " + story + " cluster.rec",
 		"kubectl dra node-probe preview --simulate dgx-h100 --node-name gpu-01 -o yaml > preview.yaml",
 	} {
 		if _, stderr, code := run(t, line, "", ""); code != 0 {
@@ -116,7 +121,7 @@ func TestHelpExamples(t *testing.T) {
 			t.Run(line, func(t *testing.T) {
 				words := strings.Fields(line)
 				// These take a cluster, or a driver that they stop.
-				if strings.Contains(line, "--ask-server") || words[2] == "test" && strings.Contains(line, "--cleanup") || strings.Contains(line, "--restart-command") || strings.Contains(line, "health gpu.nvidia.com --watch") || strings.Contains(line, "--node ") && strings.Contains(line, " > ") {
+				if words[2] == "record" && !strings.Contains(line, "--snapshot") || strings.Contains(line, "--ask-server") || words[2] == "test" && strings.Contains(line, "--cleanup") || strings.Contains(line, "--restart-command") || strings.Contains(line, "health gpu.nvidia.com --watch") || strings.Contains(line, "--node ") && strings.Contains(line, " > ") {
 					understood(t, words[2:])
 					return
 				}
@@ -128,7 +133,7 @@ func TestHelpExamples(t *testing.T) {
 					onNode += " --simulate dgx-h100"
 				}
 				add := reading
-				if strings.Contains(line, "--snapshot") || strings.Contains(line, "new.yaml.gz") || words[2] == "completion" {
+				if strings.Contains(line, "--snapshot") || strings.Contains(line, "new.yaml.gz") || words[2] == "diff" && strings.Contains(line, "cluster.rec") || words[2] == "completion" {
 					add = ""
 				}
 				if strings.Contains(line, "dra taints add ") || strings.Contains(line, "dra taints remove ") || words[2] == "test" {
@@ -151,7 +156,7 @@ func TestHelpExamples(t *testing.T) {
 					t.Errorf("exit code %d: %s", code, stderr)
 				}
 				nothing := slices.ContainsFunc(vain, func(part string) bool { return strings.Contains(line, part) })
-				if writes := words[2] == "snapshot" || strings.Contains(line, " > "); !writes && nothing != (stdout == "") {
+				if writes := words[2] == "snapshot" || words[2] == "record" || strings.Contains(line, " > "); !writes && nothing != (stdout == "") {
 					t.Errorf("it prints %q, %s", stdout, stderr)
 				}
 				if strings.Contains(stderr, "error:") || strings.Contains(stderr, "deprecated") {

@@ -28,6 +28,10 @@ func TestScripts(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	recording, err := filepath.Abs(filepath.Join("..", "docs", "recording", "story.rec"))
+	if err != nil {
+		t.Fatal(err)
+	}
 	testscript.Run(t, testscript.Params{
 		Dir:                 filepath.Join("testdata", "script"),
 		RequireExplicitExec: true,
@@ -37,6 +41,7 @@ func TestScripts(t *testing.T) {
 			env.Setenv("PATH", bin+string(filepath.ListSeparator)+env.Getenv("PATH"))
 			env.Setenv("CLUSTER", cluster)
 			env.Setenv("EXAMPLE", example)
+			env.Setenv("RECORDING", recording)
 			// No script may reach a cluster, nor depend on the terminal.
 			env.Setenv("KUBECONFIG", filepath.Join(env.WorkDir, "no-kubeconfig"))
 			env.Setenv("COLUMNS", "100")

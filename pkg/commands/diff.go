@@ -49,7 +49,9 @@ func newDiff(streams genericiooptions.IOStreams, config *genericclioptions.Confi
 		Long: `Compare two snapshots of a cluster, or a snapshot with the cluster as it is:
 show the pods that wait and whose answer differs, the causes that began and
 ended, the classes whose numbers of devices differ, and what changed. OLD and
-NEW are files or directories, as --snapshot takes them; - is standard input.
+NEW are files or directories, as --snapshot takes them; - is standard input. A
+recording has the time behind its name, FILE@TIME, as for --at, or is taken at
+its end. What came and went between the two times is not shown.
 
 An answer that differs has the changes that made the difference: with these
 undone in the new state, and nothing else, the scheduler's own allocator gives
@@ -116,6 +118,7 @@ func (f *diffFlags) toOptions(cmd *cobra.Command, args []string, streams generic
 	if o.reader, err = f.reading.ToReader(cmd, streams); err != nil {
 		return nil, err
 	}
+	o.reader.SaysSource = true
 	if f.target != "" {
 		targets, err := cli.ParseTargets([]string{f.target})
 		if err != nil {

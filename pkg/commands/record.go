@@ -60,15 +60,12 @@ func newRecord(streams genericiooptions.IOStreams, config *genericclioptions.Con
 	cmd := &cobra.Command{
 		Use:   "record -o FILE",
 		Short: "Record what happens to devices and claims",
-		Long: `Follow a cluster and record each of its states, so that it can be asked later
-what was at a time, and why. Other commands take the file with --snapshot, and
-the time with --at; without it, they look at the end.
+		Long: `Watch a cluster, and write each of its states to a file. Other commands read the
+file with --snapshot as it was at the time of --at or, without that, at its end.
 
-Changes are in the file within a second or two, also if this program is killed.
-Recording to an existing file goes on, and notes that nothing is known of the
-time in between; so it does if the API server does not answer. Warnings about
-pods, and what only problems concern, such as quotas and budgets, are read once
-a minute.
+Changes are in the file within two seconds, also if this program is killed. If
+the file exists, its recording is continued. A time in which this program did
+not run, or the API server did not answer, is noted as not known.
 
 It ends with Ctrl-C, or after the time of --for. --keep and --max-size bound the
 file: what is oldest is removed in pieces. The file has the same objects, with
@@ -91,7 +88,12 @@ it, so that a recording can only be redacted when it is there.`,
 
   # What changed in the last two hours?
   kubectl dra diff cluster.rec@-2h cluster.rec`,
-		Args: cobra.NoArgs,
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				return cli.Usagef("Name the file with -o FILE.", "read the arguments: expected none, found %s", args[0])
+			}
+			return nil
+		},
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			o, err := f.toOptions(cmd, streams)
 			if err != nil {
@@ -114,19 +116,23 @@ it, so that a recording can only be redacted when it is there.`,
 
 func (f *recordFlags) toOptions(cmd *cobra.Command, streams genericiooptions.IOStreams) (*recordOptions, error) {
 	switch {
-	case f.path == "" || f.path == "-":
+	case f.path == "":
 		return nil, cli.Usagef("Name it with -o FILE.", "expected a file to record to")
+	case f.path == "-":
+		return nil, cli.Usagef("Name a file.", "-o -: a recording cannot go to standard output")
 	case len(f.reading.Paths) == 0 && (f.redact || f.since != ""):
 		return nil, cli.Usagef("Record it first, then: kubectl dra record --snapshot FILE --redact -o OTHER", "--redact and --since copy a recording: name it with --snapshot")
 	case len(f.reading.Paths) > 0 && f.lasts > 0:
 		return nil, cli.Usagef("Choose a part with --since and --at.", "--for is for a cluster, not for a recording")
-	case f.keep < 0 || f.lasts < 0:
-		return nil, cli.Usagef("Write 24h, or 0 for no limit.", "read --keep and --for: expected no time before now")
+	case f.keep < 0:
+		return nil, cli.Usagef("Write 24h, or 0 to keep all.", "read --keep: expected a duration from 0 on, found %s", f.keep)
+	case f.lasts < 0:
+		return nil, cli.Usagef("Write 1h, or 0 for no end.", "read --for: expected a duration from 0 on, found %s", f.lasts)
 	}
 	o := &recordOptions{path: f.path, limits: recording.Limits{Keep: f.keep}, lasts: f.lasts, redact: f.redact, since: f.since, streams: streams}
 	if f.size != "" {
 		size, err := resource.ParseQuantity(f.size)
-		if err != nil || size.Sign() <= 0 {
+		if err != nil || size.Sign() < 0 {
 			return nil, cli.Usagef("Write 500Mi or 2Gi.", "read --max-size: expected a size, found %q", f.size)
 		}
 		o.limits.Size = size.Value()
@@ -149,7 +155,7 @@ func (o *recordOptions) checkPath() error {
 	case err == nil && info.Size() > 0:
 		r, err := recording.Open(o.path)
 		if err != nil {
-			return err
+			return cli.Usagef("Name another file.", "%w", err)
 		}
 		return r.Close()
 	case errors.Is(err, fs.ErrNotExist):

@@ -16,6 +16,8 @@ type UsageHours struct {
 	of   map[string]*api.UsageHours
 	last []api.Usage
 	at   time.Time
+	// Known is how long it was known how the cluster was.
+	Known time.Duration
 }
 
 // Add goes on to a time, with the usage from then on. If it was missed how the cluster was until
@@ -24,10 +26,12 @@ func (h *UsageHours) Add(at time.Time, missed bool, list []api.Usage) {
 	if h.of == nil {
 		h.of = map[string]*api.UsageHours{}
 	}
-	hours := at.Sub(h.at).Hours()
-	if missed {
-		hours = 0
+	passed := max(at.Sub(h.at), 0)
+	if missed || h.at.IsZero() {
+		passed = 0
 	}
+	hours := passed.Hours()
+	h.Known += passed
 	for i := range h.last {
 		u := &h.last[i]
 		if h.of[u.Name] == nil {
@@ -38,7 +42,10 @@ func (h *UsageHours) Add(at time.Time, missed bool, list []api.Usage) {
 		sum.Idle += hours * float64(u.Idle)
 		sum.Waiting += hours * float64(u.Waiting)
 	}
-	h.last, h.at = list, at
+	h.last = list
+	if at.After(h.at) {
+		h.at = at
+	}
 }
 
 // Usage returns the last usage with all hours, and the groups that use nothing any more. The largest

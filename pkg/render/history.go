@@ -110,7 +110,7 @@ func (d *historyDrawing) head() (string, Mark) {
 		said = target + " is scheduled to " + d.Now.Node
 	}
 	switch {
-	case d.Waits && d.WaitingSince != nil:
+	case d.Waits && d.WaitingSince != nil && !d.To.Before(d.WaitingSince):
 		said += "; pending since " + d.clock.since(*d.WaitingSince) + " (" + ageOf(int64(d.To.Sub(d.WaitingSince.Time)/time.Second)) + ")"
 	case d.SecondsWaited > 0:
 		said += "; pending for " + ageOf(d.SecondsWaited) + " before"

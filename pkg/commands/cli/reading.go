@@ -48,9 +48,9 @@ func (f *ReadingFlags) AddTo(cmd *cobra.Command) {
 		flags.StringArrayVar(&f.Paths, "snapshot", nil,
 			"Read the file or directory `PATH` instead of a cluster; - is standard input. YAML or JSON, "+
 				"also in .gz or .tar.gz: what 'kubectl dra snapshot' or 'kubectl get -o yaml' wrote. Can be repeated. "+
-				"Or what 'kubectl dra record' wrote.")
+				"Or one recording, which 'kubectl dra record' wrote.")
 		flags.StringVar(&f.at, "at", "",
-			"`TIME` of a recording to look at, instead of its end: 2026-09-01T09:14:00Z, 09:14, or -2h before the end.")
+			"`TIME` of a recording to look at, instead of its end: 2026-09-01T09:14:00Z, 09:14 (local time, the last one in it), or 2h before the end.")
 		flags.StringSliceVar(&f.gates, "feature-gates", nil,
 			"Feature `GATES`, a list like NAME=true,NAME=false; override the detected ones.")
 		flags.StringVar(&f.kubernetesVersion, "kubernetes-version", "",
@@ -80,6 +80,8 @@ type Reader struct {
 	at       string
 	previews []string
 	Options  load.Options
+	// SaysSource is true for verbs whose answer names the recording and the time.
+	SaysSource bool
 	// preview holds the previews once they were read.
 	preview *snapshot.Snapshot
 	// Namespace is the namespace of -n, empty if there was none.

@@ -107,10 +107,20 @@ func (r *Reader) readRecording(ctx context.Context, from *recording.Recording, p
 	}
 	named := *moment.Snapshot
 	named.Source = fmt.Sprintf("recording %s at %s", path, named.TakenAt.Local().Format(time.RFC3339))
-	if missed := moment.After; missed != nil {
+	note := ""
+	if !r.SaysSource {
+		note = "this is the cluster at " + named.TakenAt.Local().Format(time.RFC3339)
+	}
+	switch missed := moment.After; {
+	case missed != nil:
+		note = fmt.Sprintf("nothing is known of %s: the recording has nothing after %s, since %s; this is the cluster as it was then",
+			when.Local().Format(time.TimeOnly), missed.Since.Local().Format(time.TimeOnly), missed.Reason)
+	case at == "" && from.Cut():
+		note = fmt.Sprintf("the last that is known is the cluster at %s: the recording is being written, or was cut off", named.TakenAt.Local().Format(time.RFC3339))
+	}
+	if note != "" {
 		// A note that cannot be printed does not prevent the answer.
-		_ = PrintNotes(r.streams, fmt.Sprintf("nothing is known of %s: the recording has nothing after %s, since %s; this is the cluster as it was then",
-			when.Local().Format(time.TimeOnly), missed.Since.Local().Format(time.TimeOnly), missed.Reason))
+		_ = PrintNotes(r.streams, note)
 	}
 	return &named, nil
 }
@@ -159,6 +169,9 @@ func NeedsRecording() error {
 // Moments returns the states of a recording from a time on, up to that of --at. It is for the
 // verbs that follow what happened. A time before the recording stands for its beginning.
 func (r *Reader) Moments(ctx context.Context, since time.Time) (iter.Seq2[recording.Moment, error], error) {
+	if len(r.paths) == 1 && r.paths[0] == "-" {
+		return nil, Usagef("Save it to a file.", "--since needs a recording in a file, not in standard input")
+	}
 	from, err := r.Recording(ctx)
 	if err != nil {
 		return nil, err

@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/duration"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
@@ -83,6 +84,13 @@ recorded do not count.`,
 		},
 		asks:   []string{snapshot.ResourceClaims},
 		unused: inventory.UnusedByUsage(),
+		prepare: func(o *lister[usage]) error {
+			if since != "" && o.reader.Live() {
+				return cli.NeedsRecording()
+			}
+			o.reader.SaysSource = since != ""
+			return nil
+		},
 		items: func(ctx context.Context, from *listed) ([]usage, error) {
 			of := inventory.UsageOf{By: from.asked.by, Namespace: from.Namespace, Labels: from.asked.byLabels}
 			if from.asked.allNamespaces {
@@ -103,9 +111,6 @@ recorded do not count.`,
 
 // usageSince adds up the usage of a recording.
 func usageSince(ctx context.Context, from *listed, since string, of inventory.UsageOf) ([]api.Usage, error) {
-	if from.asked.reader.Live() {
-		return nil, cli.NeedsRecording()
-	}
 	begin, err := cli.ParseTime(since, from.Snap.TakenAt, time.Local)
 	if err != nil {
 		return nil, err
@@ -117,6 +122,7 @@ func usageSince(ctx context.Context, from *listed, since string, of inventory.Us
 	var hours inventory.UsageHours
 	var c *cluster.Cluster
 	var list []api.Usage
+	var first, last time.Time
 	for m, err := range moments {
 		if err != nil {
 			return nil, err
@@ -135,7 +141,20 @@ func usageSince(ctx context.Context, from *listed, since string, of inventory.Us
 		if changed {
 			list = inventory.New(c).UsageBy(of)
 		}
-		hours.Add(m.Snapshot.TakenAt, m.Missed != nil, list)
+		at := m.Snapshot.TakenAt
+		if at.Before(begin) {
+			at = begin
+		}
+		if first.IsZero() {
+			first = at
+		}
+		hours.Add(at, m.Missed != nil, list)
+		last = at
 	}
+	note := "from " + first.Local().Format(time.DateTime) + " to " + last.Local().Format(time.DateTime)
+	if missed := last.Sub(first) - hours.Known; missed > 0 {
+		note += "; without " + duration.HumanDuration(missed) + " that were not recorded"
+	}
+	from.notes = append(from.notes, note)
 	return hours.Usage(of.By), nil
 }

@@ -82,6 +82,9 @@ It shows the claims of all namespaces that you are permitted to read; -n selects
 one. If the output is not a terminal, or with --once, the overview is printed as
 text; with -o json or another format for programs, it is printed as data.
 
+With a recording, ] and [ go to the next change and the one before, } and { to
+the next cause that begins or ends, and back.
+
 The file kubectl-dra/config.yaml in the directory for settings of the user has
 the view to begin with, colors, columns and keys, if it is there.`,
 		Example: `  # The dashboard

@@ -196,7 +196,7 @@ func (f *flags) toOptions(cmd *cobra.Command, args []string, streams genericioop
 	if o.reader, err = f.reading.ToReader(cmd, streams); err != nil {
 		return nil, err
 	}
-	o.moments = o.reader.Moments
+	o.moments, o.reader.SaysSource = o.reader.Moments, o.since != ""
 	if err := cli.OnceStdin(f.files, f.reading.Paths, f.reading.Previews); err != nil {
 		return nil, err
 	}

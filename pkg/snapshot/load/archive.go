@@ -253,7 +253,7 @@ const headSize = 8 << 10
 // checkHead fails if a file that begins like this has nothing to read.
 func checkHead(head []byte) error {
 	if bytes.HasPrefix(head, []byte{0x28, 0xb5, 0x2f, 0xfd}) {
-		return errors.New("it is a recording, or something else in Zstandard data; a recording is read alone, with --snapshot")
+		return errors.New("it is a recording, or something else in Zstandard data; a recording is read alone, with one --snapshot")
 	}
 	if bytes.HasPrefix(head, gzipMagic()) || isTar(head) || utf16Order(head) != nil || !isBinary(head) {
 		return nil

@@ -63,6 +63,10 @@ func Bytes(name string, content []byte) (*Recording, error) {
 
 func open(path string, file io.ReaderAt, size int64) (*Recording, error) {
 	r := &Recording{path: path, file: file, size: size, close: func() error { return nil }}
+	head := make([]byte, len(magic()))
+	if n, _ := file.ReadAt(head, 0); size > 0 && !Is(head[:n]) && !bytes.HasPrefix(magic(), head[:n]) {
+		return nil, r.wrong(errors.New("it is no recording"))
+	}
 	segments, err := segmentsOf(file, size)
 	if err == nil && len(segments) == 0 {
 		err = errors.New("expected a recording, found an empty file")
@@ -73,6 +77,9 @@ func open(path string, file io.ReaderAt, size int64) (*Recording, error) {
 	r.segments = segments
 	return r, nil
 }
+
+// Cut reports whether the file has no end: it is being written, or it was cut off.
+func (r *Recording) Cut() bool { return !r.segments[len(r.segments)-1].complete }
 
 // Close closes the file.
 func (r *Recording) Close() error { return r.close() }

@@ -69,6 +69,10 @@ func (c *Causes) Current(p *Picture) bool { return c.of == p.change }
 
 // due reports whether a picture has to be looked at.
 func (c *Causes) due(p *Picture, namespace string, fixed bool, now time.Time) bool {
+	// A recording may be at another time without a change.
+	if taken := p.Cluster.Snapshot.TakenAt; fixed && c != nil && !taken.IsZero() && !c.At.Equal(taken) {
+		return true
+	}
 	return c == nil || c.of != p.change || c.Namespace != namespace || !fixed && now.Sub(c.At) >= max(causesAge, causesAgeTimes*c.took)
 }
 

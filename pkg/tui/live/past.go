@@ -226,11 +226,17 @@ func same(a, b *snapshot.Snapshot) bool {
 	return true
 }
 
-// ToCause goes on, or back, until a cause of a namespace, or of all, begins or ends. If the context
-// is done before, or the recording ends, it stays where it is then.
+// ToCause goes on, or back, to the moment at which a cause of a namespace, or of all, began or ended.
+// If the context is done before, or the recording ends, it stays where it is then.
 func (p *Past) ToCause(ctx context.Context, later bool, namespace string) (*recording.Missed, error) {
 	p.going.Lock()
 	defer p.going.Unlock()
+	if !later {
+		// What begins at this moment is behind.
+		if _, err := p.earlier(); err != nil {
+			return nil, err
+		}
+	}
 	c := cluster.New(p.now.Snapshot)
 	want, err := causeIDs(ctx, c, namespace)
 	if err != nil {
@@ -243,9 +249,13 @@ func (p *Past) ToCause(ctx context.Context, later bool, namespace string) (*reco
 		}
 		c = c.With(cluster.Between(c.Snapshot, p.now.Snapshot))
 		got, err := causeIDs(ctx, c, namespace)
-		if err != nil || !slices.Equal(want, got) {
-			return missed, err
+		if err == nil && slices.Equal(want, got) {
+			continue
 		}
+		if err == nil && !later {
+			missed, err = p.later()
+		}
+		return missed, err
 	}
 }
 

@@ -23,7 +23,7 @@ func (c *Cluster) Taken(l *widget.Look) string {
 	case c.picture == nil:
 		return ""
 	case c.opts.Fixed:
-		return c.picture.Cluster.Snapshot.Now().Format("2006-01-02 15:04:05")
+		return c.picture.Cluster.Snapshot.Now().Local().Format("2006-01-02 15:04:05")
 	}
 	age, t := "<"+ago(lateAnswer), widget.Faint
 	if since := c.opts.Now().Sub(c.opts.Source.Answered()); since >= lateAnswer {
