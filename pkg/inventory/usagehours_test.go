@@ -12,7 +12,7 @@ import (
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 )
 
-// TestUsageHours adds up a known history: what is missed does not count, and who stopped stays.
+// TestUsageHours adds up a known history. Missed time does not count, and groups that stopped stay.
 func TestUsageHours(t *testing.T) {
 	start := time.Date(2026, 9, 1, 9, 0, 0, 0, time.UTC)
 	at := func(minutes int) time.Time { return start.Add(time.Duration(minutes) * time.Minute) }

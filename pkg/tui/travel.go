@@ -14,7 +14,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/recording"
 )
 
-// timeActions are the keys for going through a recording; none without one.
+// timeActions returns the keys for a recording; none without one.
 func (m *Model) timeActions() []action {
 	past := m.opts.Past
 	if past == nil {
@@ -30,8 +30,10 @@ func (m *Model) timeActions() []action {
 	}
 	k := &m.keys
 	return []action{
-		{k.later, keysDashboard, step(true)}, {k.earlier, keysDashboard, step(false)},
-		{k.laterCause, keysDashboard, toCause(true)}, {k.earlierCause, keysDashboard, toCause(false)},
+		{k.later, keysDashboard, step(true)},
+		{k.earlier, keysDashboard, step(false)},
+		{k.laterCause, keysDashboard, toCause(true)},
+		{k.earlierCause, keysDashboard, toCause(false)},
 	}
 }
 

@@ -166,7 +166,7 @@ func NeedsRecording() error {
 	return Usagef("", "--since needs a recording: kubectl dra record -o FILE, then --snapshot FILE")
 }
 
-// Moments returns the states of a recording from a time on, up to that of --at. It is for the
+// Moments returns the states of a recording from a time on, up to the time of --at. It is for the
 // verbs that follow what happened. A time before the recording stands for its beginning.
 func (r *Reader) Moments(ctx context.Context, since time.Time) (iter.Seq2[recording.Moment, error], error) {
 	if len(r.paths) == 1 && r.paths[0] == "-" {

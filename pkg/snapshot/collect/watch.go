@@ -30,7 +30,7 @@ type Watcher struct {
 	*health
 
 	mu sync.Mutex
-	// added is what [Watcher.Refresh] last added; nil before.
+	// added has the objects that [Watcher.Refresh] read last; nil before.
 	added *snapshot.Snapshot
 }
 
@@ -92,7 +92,7 @@ func (w *Watcher) Snapshot() *snapshot.Snapshot {
 	return s
 }
 
-// watched returns the cluster as it is now, without what was added.
+// watched returns the cluster as it is now, without the objects of [Watcher.Refresh].
 func (w *Watcher) watched() *snapshot.Snapshot {
 	s := *w.start
 	s.Gates = maps.Clone(w.start.Gates)

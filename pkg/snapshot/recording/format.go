@@ -46,7 +46,7 @@ type ending struct {
 	Moment time.Time `json:"moment"`
 	// Sum is the CRC-32C of the segment up to the line before, from the opening on.
 	Sum uint32 `json:"sum"`
-	// Header has what is known besides the objects, where it differs from the moment before.
+	// Header has the other facts of the snapshot, if they differ from the moment before.
 	// The time and the number of objects are not set.
 	Header *snapshot.Header `json:"header,omitempty"`
 	Missed *Missed          `json:"missed,omitempty"`
@@ -76,7 +76,7 @@ type key struct {
 
 func (c *change) key() key {
 	k := key{list: c.In}
-	k.Kind.Group, k.Kind.Kind, k.Namespace, k.Identity.Name = c.Group, c.Kind, c.Namespace, c.Name
+	k.Kind.Group, k.Kind.Kind, k.Namespace, k.Name = c.Group, c.Kind, c.Namespace, c.Name
 	return k
 }
 

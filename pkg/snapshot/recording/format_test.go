@@ -70,10 +70,10 @@ func TestNewerFormat(t *testing.T) {
 func TestHostile(t *testing.T) {
 	head := "\n" + `{"kind":"Recording","apiVersion":"dra.kubectl.dev/v1alpha1","format":1,"begins":"2026-09-01T09:00:00Z"}` + "\n"
 	for text, want := range map[string]string{
-		"":                    "it ends before the first moment",
-		"hello\n":             "expected a line of kind Recording, found \"hello\"",
-		head:                  "it ends before the first moment",
-		head + "a\nb\nc\n":    "it ends before the first moment",
+		"":                 "it ends before the first moment",
+		"hello\n":          "expected a line of kind Recording, found \"hello\"",
+		head:               "it ends before the first moment",
+		head + "a\nb\nc\n": "it ends before the first moment",
 		head + "{}\n]}\n{\"moment\":\"2026-09-01T09:00:00Z\",\"sum\":1}\n": "damaged",
 		head + "{}\n]}\n{\"moment\":1}\n":                                  "Time",
 	} {

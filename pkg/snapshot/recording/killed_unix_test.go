@@ -29,7 +29,7 @@ const (
 	recorderLimit = "TEST_RECORDER_LIMIT"
 )
 
-// TestRecorder is the process that others of these tests kill. It says which moment is in the file.
+// TestRecorder records, in a process that other tests kill. It says which moment is in the file.
 func TestRecorder(t *testing.T) {
 	path := os.Getenv(recorderFile)
 	if path == "" {
@@ -44,12 +44,12 @@ func TestRecorder(t *testing.T) {
 	states := story(t, 7, 6)
 	w, err := Create(t.Context(), path, states[0], Limits{})
 	for i := 1; err == nil && i < 100_000; i++ {
-		fmt.Println("moment", w.written.UnixNano())
+		_, _ = fmt.Fprintln(os.Stdout, "moment", w.written.UnixNano())
 		s := *states[i%len(states)]
 		s.TakenAt = start().Add(time.Duration(i) * time.Second)
 		err = w.Add(&s)
 	}
-	fmt.Println("failed", err)
+	_, _ = fmt.Fprintln(os.Stdout, "failed", err)
 }
 
 // runRecorder starts a process that records, and returns its output and a way to kill it.

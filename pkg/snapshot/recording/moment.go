@@ -16,8 +16,8 @@ type Moment struct {
 	// Missed is the time of which nothing is known; nil if the cluster was followed since the
 	// moment before.
 	Missed *Missed
-	// After is set if somebody asked for a later time, of which nothing is known because of
-	// what was missed after this moment.
+	// After is the missed time that somebody asked for, after this moment; nil if the time is
+	// known.
 	After *Missed
 }
 

@@ -38,7 +38,7 @@ type player struct {
 	base []byte
 	// s has the objects of the last moment that was asked for; nil before.
 	s *snapshot.Snapshot
-	// header is what is known besides objects, if that changed since s.
+	// header has the other facts of the snapshot, if they changed since s.
 	header *snapshot.Header
 	// changed are the objects that changed since s.
 	changed map[key]*changed
@@ -110,8 +110,8 @@ func (p *player) ended(line []byte) (ending, error) {
 	return end, nil
 }
 
-// repeats reports whether the moment that was read is the snapshot of one that was entered: a new
-// segment goes on after the one before.
+// repeats reports whether a snapshot was read that is the same as the entered moment: the new segment
+// continues the one before.
 func (p *player) repeats(next ending) bool {
 	return p.begins && !p.entered.Moment.IsZero() && next.Missed == nil && next.Moment.Equal(p.entered.Moment)
 }

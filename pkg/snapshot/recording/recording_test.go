@@ -27,7 +27,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/save"
 )
 
-// start is when all recordings of the tests begin.
+// start returns the time at which all recordings of the tests begin.
 func start() time.Time { return time.Date(2026, 9, 1, 9, 0, 0, 0, time.UTC) }
 
 // saved returns a snapshot as text.
@@ -124,7 +124,7 @@ func opened(t testing.TB, path string) *Recording {
 	return r
 }
 
-// checkState fails unless a recording has the same cluster as one that was recorded, byte for byte.
+// checkState fails unless a snapshot of a recording is the recorded one, byte for byte.
 func checkState(t testing.TB, what string, want, got *snapshot.Snapshot) {
 	t.Helper()
 	one, other := strings.Split(saved(t, want), "\n"), strings.Split(saved(t, got), "\n")
@@ -257,7 +257,7 @@ func checkResumed(t testing.TB, text []byte, states []*snapshot.Snapshot, comple
 	}
 }
 
-// TestLimits keeps a recording within its limits, and what is left reads as before.
+// TestLimits keeps a recording within its limits. The moments that are left read as before.
 func TestLimits(t *testing.T) {
 	states := story(t, 2, 60)
 	full, err := os.Stat(record(t, states, Limits{}))

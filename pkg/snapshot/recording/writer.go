@@ -62,7 +62,7 @@ type Writer struct {
 	missed *Missed
 	// failed is true after an error.
 	failed bool
-	// Moments and Changes count what was added.
+	// Moments and Changes count the added moments and objects.
 	Moments, Changes int
 }
 
@@ -73,7 +73,7 @@ func (e *OtherClusterError) Error() string {
 	return fmt.Sprintf("record %s: it is a recording of another cluster", e.Path)
 }
 
-// Create begins a recording, or goes on with one of the same cluster: what was cut off at its end
+// Create begins a recording, or continues one of the same cluster: an incomplete moment at its end
 // is removed, and the time in between is missed. The file is only readable by its owner. first is
 // the first moment.
 func Create(ctx context.Context, path string, first *snapshot.Snapshot, limits Limits) (w *Writer, err error) {
@@ -104,7 +104,7 @@ func Create(ctx context.Context, path string, first *snapshot.Snapshot, limits L
 	return w, w.Add(first)
 }
 
-// resume removes what was cut off, and notes since when nothing is known.
+// resume removes an incomplete moment at the end, and notes since when nothing is known.
 func (w *Writer) resume(ctx context.Context, first *snapshot.Snapshot) error {
 	r, err := open(w.path, w.file, w.size)
 	if err != nil {
@@ -146,7 +146,7 @@ func clusterID(s *snapshot.Snapshot) string {
 	return ""
 }
 
-// output counts what is written to the file.
+// output writes to the file and counts the bytes.
 type output Writer
 
 func (o *output) Write(text []byte) (int, error) {

@@ -36,10 +36,10 @@ import (
 // The same snapshot always gives the same result.
 func Snapshot(s *snapshot.Snapshot) *snapshot.Snapshot {
 	alone := func(yield func(*snapshot.Snapshot, error) bool) { yield(s, nil) }
-	for redacted := range Each(alone) {
-		return redacted
-	}
-	return nil
+	next, stop := iter.Pull2(Each(alone))
+	defer stop()
+	redacted, _, _ := next()
+	return redacted
 }
 
 // Each is like [Snapshot], for the states of one cluster: what has a name in one of them has the
@@ -74,7 +74,9 @@ func Each(states iter.Seq2[*snapshot.Snapshot, error]) iter.Seq2[*snapshot.Snaps
 }
 
 // copies has the copies of the objects of a state.
-type copies struct{ last, next map[metav1.Object]metav1.Object }
+type copies struct {
+	last, next map[metav1.Object]metav1.Object
+}
 
 // clone copies a snapshot with everything that redaction changes, but for the objects that were
 // copied for the state before. fresh has all copies that are new.

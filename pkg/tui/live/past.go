@@ -67,19 +67,19 @@ func (p *Past) open(from time.Time) {
 	p.next, p.stop = iter.Pull2(p.moments(p.ctx, from))
 }
 
-// Snapshot is the cluster at the moment.
+// Snapshot returns the cluster at the moment.
 func (p *Past) Snapshot() *snapshot.Snapshot {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.now.Snapshot
 }
 
-// Target is the cluster at the moment: a recording has everything.
+// Target returns the cluster at the moment: a recording has everything.
 func (p *Past) Target(context.Context, snapshot.Argument) (*snapshot.Snapshot, error) {
 	return p.Snapshot(), nil
 }
 
-// Problems is the cluster at the moment.
+// Problems returns the cluster at the moment.
 func (p *Past) Problems(context.Context) (*snapshot.Snapshot, error) { return p.Snapshot(), nil }
 
 // Changed never gets anything: who goes on knows.
