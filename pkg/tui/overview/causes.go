@@ -17,8 +17,14 @@ import (
 
 func (p *Page) causes() box {
 	rows := p.model.Causes.Rows
+	present := 0
+	for i := range rows {
+		if rows[i].Number != "" {
+			present++
+		}
+	}
 	return box{
-		name: "causes", title: counted("Causes", len(rows)), foot: p.look.Say(widget.Warning, p.model.Changes), count: len(rows), none: p.model.Causes.None, all: p.model.Causes.All,
+		name: "causes", title: counted("Causes", present), foot: p.look.Say(widget.Warning, p.model.Changes), count: len(rows), none: p.model.Causes.None, all: p.model.Causes.All,
 		id:   func(i int) string { return rows[i].Key },
 		open: func(i int) any { return rows[i].Open },
 		item: func(i int) any { return rows[i].Item },
