@@ -7,6 +7,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -14,6 +15,7 @@ import (
 	resourceapi "k8s.io/api/resource/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/load"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/recording"
@@ -66,6 +68,13 @@ func objectsOf(t *testing.T, s *snapshot.Snapshot) string {
 	return text.String()
 }
 
+const recordOther = `
+{apiVersion: resource.k8s.io/v1, kind: ResourceClaim, metadata: {name: one}, spec: {devices: {requests: [{name: gpus, exactly: {deviceClassName: diff, count: 1}}]}}}
+---
+{apiVersion: v1, kind: Pod, metadata: {name: other}, spec: {resourceClaims: [{name: gpus, resourceClaimName: one}],
+  containers: [{name: main, image: example.com/none, resources: {claims: [{name: gpus}]}}]}}
+`
+
 // TestRecordAgainstCluster records a pod that the scheduler refuses and later places. In between the
 // recorder is killed, and the API server is restarted. Each answer from the recording is that of its
 // time, and what was missed is said.
@@ -115,6 +124,21 @@ func TestRecordAgainstCluster(t *testing.T) {
 		t.Errorf("a snapshot and the recording differ:\n%s\n%s", one, other)
 	}
 
+	// Another pod gets a device that the first one could use, and is gone again.
+	c.createAll(t, "diff", recordOther)
+	if got := c.decision(t.Context(), "diff", "other", func(d decision) bool { return d.reason == scheduled }); got.reason != scheduled {
+		t.Fatalf("the scheduler decided %+v about the other pod", got)
+	}
+	other := func(s *snapshot.Snapshot) bool {
+		claim := s.Claim("diff", "one")
+		return claim != nil && claim.Status.Allocation != nil
+	}
+	recorded(t, path, "the other pod", other)
+	now := metav1.DeleteOptions{GracePeriodSeconds: new(int64)}
+	mustDo(t, func() error { return c.kube.CoreV1().Pods("diff").Delete(t.Context(), "other", now) })
+	mustDo(t, func() error { return c.kube.ResourceV1().ResourceClaims("diff").Delete(t.Context(), "one", now) })
+	recorded(t, path, "the end of the other pod", func(s *snapshot.Snapshot) bool { return s.Claim("diff", "one") == nil })
+
 	if err := first.cmd.Process.Kill(); err != nil {
 		t.Fatal(err)
 	}
@@ -155,6 +179,26 @@ func TestRecordAgainstCluster(t *testing.T) {
 	code, out, message := p.tried(t, "diff", path+"@"+begun.TakenAt.Format(time.RFC3339Nano), path+"@"+refused.TakenAt.Format(time.RFC3339Nano))
 	if code != 1 || !strings.Contains(out, "diff-a") {
 		t.Errorf("diff: %d\n%s%s", code, out, message)
+	}
+	code, out, message = p.tried(t, "why", "pod/train", "-n", "diff", "--snapshot", path, "--since", "1h", "-o", "json")
+	var history api.History
+	if err := json.Unmarshal([]byte(out), &history); err != nil || code != 0 {
+		t.Fatalf("the history: %d, %v\n%s%s", code, err, out, message)
+	}
+	var story []string
+	for i := range history.Entries {
+		e := &history.Entries[i]
+		text := string(e.Event)
+		if e.Answer != nil {
+			text += " " + string(e.Answer.Verdict)
+		}
+		for _, taken := range e.Taken {
+			text += " " + taken.Claim.Name
+		}
+		story = append(story, text)
+	}
+	if want := []string{"Created DoesNotFit", "Taken one", "Missed", "Scheduled Allocated", "Missed"}; !slices.Equal(story, want) {
+		t.Errorf("the history is %q, want %q\n%s", story, want, out)
 	}
 	missed := 0
 	r, err := recording.Open(path)
