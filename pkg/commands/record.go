@@ -31,6 +31,9 @@ import (
 const (
 	// recordEvery is how long changes are collected before they are recorded.
 	recordEvery = time.Second
+	// stoppedFor is a time without a look after which the recorder must have been stopped: a look
+	// comes every second, and some take seconds.
+	stoppedFor = 30 * time.Second
 	// refreshEvery is how often the lists are read again that are not watched.
 	refreshEvery = time.Minute
 )
@@ -154,6 +157,9 @@ func (o *recordOptions) checkPath() error {
 		return cli.Usagef("Name another file.", "record %s: it exists, and a copy is not added to a recording", o.path)
 	case err == nil && info.Size() > 0:
 		r, err := recording.Open(o.path)
+		if errors.Is(err, recording.ErrEmpty) {
+			return nil
+		}
 		if err != nil {
 			return cli.Usagef("Name another file.", "%w", err)
 		}
@@ -236,6 +242,7 @@ func (o *recordOptions) copy(ctx context.Context) (err error) {
 		states = redact.Each(states)
 	}
 	var writer *recording.Writer
+	var end time.Time
 	for s, err := range states {
 		switch {
 		case err != nil:
@@ -249,11 +256,14 @@ func (o *recordOptions) copy(ctx context.Context) (err error) {
 		if err != nil {
 			if writer != nil {
 				_ = writer.Close(time.Time{})
+				// Half a copy is in the way of the next attempt.
+				_ = os.Remove(o.path)
 			}
 			return err
 		}
+		end = s.TakenAt
 	}
-	if err := writer.Close(time.Time{}); err != nil {
+	if err := writer.Close(end); err != nil {
 		return err
 	}
 	bar.Done()
@@ -266,8 +276,10 @@ type recorder struct {
 	watcher   *collect.Watcher
 	writer    *recording.Writer
 	refreshed time.Time
-	// known is the time up to which the cluster is known, lost is since when it is not.
+	// known is the time up to which the cluster is known, lost is since when it is not, because of
+	// reason.
 	known, lost time.Time
+	reason      string
 	streams     genericiooptions.IOStreams
 }
 
@@ -300,6 +312,10 @@ func (r *recorder) look(ctx context.Context) error {
 	if since, trouble := r.watcher.Trouble(); trouble != nil {
 		return r.loses(since, trouble)
 	}
+	// A process that was stopped, as while a machine sleeps, has no trouble that it knows of.
+	if now := time.Now().Round(0); r.lost.IsZero() && now.Sub(r.known.Round(0)) > stoppedFor {
+		r.lost, r.reason = r.known, "the recorder was stopped"
+	}
 	s, err := r.state(ctx)
 	var lost *collect.ServerError
 	if errors.As(err, &lost) && ctx.Err() == nil {
@@ -311,7 +327,7 @@ func (r *recorder) look(ctx context.Context) error {
 	if r.lost.IsZero() {
 		err = r.writer.Add(s)
 	} else {
-		err = r.writer.AddAfter(recording.Missed{Since: r.lost, Reason: "the API server did not answer"}, s)
+		err = r.writer.AddAfter(recording.Missed{Since: r.lost.Round(0), Reason: r.reason}, s)
 	}
 	if err != nil {
 		return err
@@ -321,7 +337,7 @@ func (r *recorder) look(ctx context.Context) error {
 		return nil
 	}
 	r.lost = time.Time{}
-	return cli.PrintNotes(r.streams, "connected again; the recording says what it missed")
+	return cli.PrintNotes(r.streams, "connected again; the recording says what it missed: "+r.reason)
 }
 
 // state returns the cluster as it is. After a lost connection, and from time to time, all is read.
@@ -341,7 +357,7 @@ func (r *recorder) loses(since time.Time, trouble error) error {
 	if !r.lost.IsZero() {
 		return nil
 	}
-	r.lost = since
+	r.lost, r.reason = since, "the API server did not answer"
 	if r.known.Before(since) {
 		r.known = since
 	}

@@ -59,6 +59,7 @@ func Of(ctx context.Context, moments iter.Seq2[recording.Moment, error], target 
 	if len(h.out.Entries) == 0 || !slices.ContainsFunc(h.out.Entries, func(e api.HistoryEntry) bool { return e.Event != api.HistoryMissed }) {
 		return nil, h.state.absent
 	}
+	h.out.SecondsWaited = int64(h.waited / time.Second)
 	h.out.To, h.out.Now, h.out.Waits = metav1.NewTime(h.last.TakenAt), h.state.answer, h.state.waits()
 	return h.out, nil
 }
@@ -77,6 +78,8 @@ type history struct {
 	// verdict is still the same.
 	decided time.Time
 	stale   bool
+	// waited is how long the target is known to have waited.
+	waited time.Duration
 }
 
 // add adds a moment.
@@ -100,7 +103,7 @@ func (h *history) add(ctx context.Context, m recording.Moment) error {
 		if m.Missed != nil && (!h.state.waits() || !h.state.same(before)) {
 			until = m.Missed.Since
 		}
-		h.out.SecondsWaited += int64(max(until.Sub(h.last.TakenAt), 0) / time.Second)
+		h.waited += max(until.Sub(h.last.TakenAt), 0)
 	}
 	h.last = m.Snapshot
 	return nil

@@ -108,7 +108,7 @@ func TestVerdicts(t *testing.T) {
 		}
 	}
 	t.Logf("%d verdicts changed, %d explained; %d claims got devices; %d answers not found again", changed, undone, taken, stale)
-	if changed < int(seeds)/2 || undone < changed*8/10 || taken == 0 || stale < int(seeds) {
+	if changed < int(seeds)/2 || undone < changed*8/10 || taken == 0 && !testing.Short() || stale < int(seeds) {
 		t.Errorf("%d verdicts changed, %d explained; %d claims got devices; %d answers not found again", changed, undone, taken, stale)
 	}
 }

@@ -23,9 +23,10 @@ func (m *Model) timeActions() []action {
 	step := func(later bool) func() tea.Cmd {
 		return m.travel("", func(context.Context) (*recording.Missed, error) { return past.Step(later) })
 	}
+	namespace := m.namespace
 	toCause := func(later bool) func() tea.Cmd {
 		return m.travel("looking for a cause that begins or ends; esc stops", func(ctx context.Context) (*recording.Missed, error) {
-			return past.ToCause(ctx, later, m.namespace)
+			return past.ToCause(ctx, later, namespace)
 		})
 	}
 	k := &m.keys

@@ -92,11 +92,24 @@ func openRecording(path string, options *load.Options) (*recording.Recording, er
 	return recording.Bytes("standard input", content)
 }
 
+// momentAt parses a time at which to look at a recording. Printed times have whole seconds, and
+// moments do not: a time without a fraction is the end of its second.
+func momentAt(text string, end time.Time) (time.Time, error) {
+	at, err := ParseTime(text, end, time.Local)
+	if _, noDuration := time.ParseDuration(text); err != nil || noDuration == nil || at.Nanosecond() > 0 {
+		return at, err
+	}
+	if last := at.Add(time.Second - time.Nanosecond); last.Before(end) {
+		return last, nil
+	}
+	return end, nil
+}
+
 // readRecording reads a recording at a time.
 func (r *Reader) readRecording(ctx context.Context, from *recording.Recording, path, at string, options load.Options) (*snapshot.Snapshot, error) {
 	_, when, err := from.Range(ctx)
 	if err == nil && at != "" {
-		when, err = ParseTime(at, when, time.Local)
+		when, err = momentAt(at, when)
 	}
 	if err != nil {
 		return nil, err
@@ -151,8 +164,11 @@ func (r *Reader) Recording(ctx context.Context) (*Recorded, error) {
 	if out.Begins, out.Ends, err = out.Range(ctx); err == nil {
 		out.At = out.Ends
 		if at := cmp.Or(r.at, own); at != "" {
-			out.At, err = ParseTime(at, out.Ends, time.Local)
+			out.At, err = momentAt(at, out.Ends)
 		}
+	}
+	if err == nil && out.At.Before(out.Begins) {
+		err = &recording.RangeError{Path: path, At: out.At, From: out.Begins, To: out.Ends}
 	}
 	if err != nil {
 		_ = out.Close()

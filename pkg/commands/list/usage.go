@@ -151,6 +151,8 @@ func usageSince(ctx context.Context, from *listed, since string, of inventory.Us
 		hours.Add(at, m.Missed != nil, list)
 		last = at
 	}
+	// Names of groups and ages are those of the end.
+	hours.Add(last, false, inventory.New(c).UsageBy(of))
 	note := "from " + first.Local().Format(time.DateTime) + " to " + last.Local().Format(time.DateTime)
 	if missed := last.Sub(first) - hours.Known; missed > 0 {
 		note += "; without " + duration.HumanDuration(missed) + " that were not recorded"

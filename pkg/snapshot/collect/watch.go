@@ -135,8 +135,11 @@ func (w *Watcher) Refresh(ctx context.Context) (*snapshot.Snapshot, error) {
 	added, before := *s, w.watched()
 	added.Gaps = slices.DeleteFunc(slices.Clone(s.Gaps), func(gap snapshot.Gap) bool { return slices.Contains(before.Gaps, gap) })
 	// Those that are watched are newer there.
-	isPlugin := func(workload *snapshot.Workload) bool { return workload.Kind == snapshot.KindDaemonSet }
-	added.Workloads = slices.DeleteFunc(slices.Clone(s.Workloads), isPlugin)
+	watched := map[snapshot.Identity]bool{}
+	for _, workload := range before.Workloads {
+		watched[snapshot.Identify(workload)] = true
+	}
+	added.Workloads = slices.DeleteFunc(slices.Clone(s.Workloads), func(workload *snapshot.Workload) bool { return watched[snapshot.Identify(workload)] })
 	w.mu.Lock()
 	w.added = &added
 	w.mu.Unlock()

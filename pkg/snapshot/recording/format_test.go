@@ -74,8 +74,9 @@ func TestHostile(t *testing.T) {
 		"hello\n":          "expected a line of kind Recording, found \"hello\"",
 		head:               "it ends before the first moment",
 		head + "a\nb\nc\n": "it ends before the first moment",
-		head + "{}\n]}\n{\"moment\":\"2026-09-01T09:00:00Z\",\"sum\":1}\n": "damaged",
-		head + "{}\n]}\n{\"moment\":1}\n":                                  "Time",
+		head + "{}\n]}\n{\"moment\":\"2026-09-01T09:00:00Z\",\"sum\":1}\n":                                                      "damaged",
+		"\n" + `{"apiVersion":"dra.kubectl.dev/v1alpha1","kind":"Recording","format":1,"begins":"2026-09-01T09:00:00Z"}` + "\n": "begins with kind Recording",
+		head + "{}\n]}\n{\"moment\":1}\n": "Time",
 	} {
 		r, err := Bytes("bad.rec", compressed(t, text))
 		if err == nil {

@@ -37,6 +37,9 @@ func (e *RangeError) Error() string {
 		e.From.Local().Format(time.RFC3339), e.To.Local().Format(time.RFC3339), e.At.Local().Format(time.RFC3339))
 }
 
+// ErrEmpty tells that a recording ends before its first moment.
+var ErrEmpty = errors.New("it ends before the first moment of the recording")
+
 // Open opens a file. Whatever is wrong with it is a [load.InputError]. A part of a moment at the
 // end does not count: somebody may be writing it.
 func Open(path string) (*Recording, error) {
@@ -91,7 +94,7 @@ func (r *Recording) wrong(err error) error {
 		return err
 	}
 	if errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF) {
-		err = errors.New("it ends before the first moment of the recording")
+		err = ErrEmpty
 	}
 	return &load.InputError{Path: r.path, Err: err}
 }
@@ -124,8 +127,10 @@ func (r *Recording) lastIn(ctx context.Context, s segment) (time.Time, error) {
 		switch {
 		case ctx.Err() != nil:
 			return found, ctx.Err()
-		case err != nil && found.IsZero():
+		case found.IsZero() && errors.Is(err, io.EOF):
 			return found, io.ErrUnexpectedEOF
+		case found.IsZero() && err != nil:
+			return found, err
 		case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
 			return found, nil
 		case err != nil:
@@ -200,7 +205,7 @@ func (r *Recording) play(ctx context.Context, t, to time.Time, opts load.Options
 		return err
 	}
 	defer l.close()
-	p := &player{ctx: ctx, name: r.path, lines: l, opts: opts}
+	p := &player{ctx: ctx, name: r.path, lines: l, opts: opts, changed: map[key]*changed{}}
 	for begun := false; ; {
 		next, err := p.next()
 		if err != nil {
@@ -208,6 +213,10 @@ func (r *Recording) play(ctx context.Context, t, to time.Time, opts load.Options
 		}
 		if p.repeats(next) {
 			continue
+		}
+		if p.begins && next.Missed == nil && !p.entered.Moment.IsZero() {
+			// It is another recording, which somebody appended.
+			next.Missed = &Missed{Since: p.entered.Moment, Reason: notRecorded}
 		}
 		if !begun && next.Moment.After(t) {
 			begun = true
@@ -217,8 +226,8 @@ func (r *Recording) play(ctx context.Context, t, to time.Time, opts load.Options
 			}
 			if next.Missed != nil && t.After(next.Missed.Since) {
 				m.After = next.Missed
-			} else {
-				m.Snapshot.TakenAt = t
+			} else if t.After(m.Snapshot.TakenAt) {
+				m.Snapshot.TakenAt, m.Missed = t, nil
 			}
 			if !yield(m) {
 				return nil

@@ -329,6 +329,82 @@ func TestOtherCluster(t *testing.T) {
 	}
 }
 
+// TestEarlierClock goes on with a recording when the clock says an earlier time. The last state is the
+// newest one.
+func TestEarlierClock(t *testing.T) {
+	states := story(t, 8, 4)
+	path := record(t, states[:3], Limits{})
+	earlier := *states[3]
+	earlier.TakenAt = start().Add(-time.Hour)
+	w, err := Create(t.Context(), path, &earlier, Limits{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Close(time.Time{}); err != nil {
+		t.Fatal(err)
+	}
+	m, err := opened(t, path).Last(t.Context(), load.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !m.Snapshot.TakenAt.After(states[2].TakenAt) || m.Missed == nil {
+		t.Errorf("the last moment is %v, missed %+v", m.Snapshot.TakenAt, m.Missed)
+	}
+	want := *states[3]
+	want.TakenAt = m.Snapshot.TakenAt
+	checkState(t, "the last moment", &want, m.Snapshot)
+}
+
+// TestJoined reads two recordings in one file. The time between them is not known; the other way
+// round, it is an error.
+func TestJoined(t *testing.T) {
+	states := story(t, 9, 8)
+	var parts [2][]byte
+	for i, part := range [][]*snapshot.Snapshot{states[:3], states[5:]} {
+		text, err := os.ReadFile(record(t, part, Limits{}))
+		if err != nil {
+			t.Fatal(err)
+		}
+		parts[i] = text
+	}
+	r, err := Bytes("joined", slices.Concat(parts[0], parts[1]))
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, err := r.At(t.Context(), states[4].TakenAt, load.Options{})
+	if err != nil || m.After == nil || !m.After.Since.Equal(states[2].TakenAt) {
+		t.Errorf("between them: %+v, %v", m, err)
+	}
+	if _, err := Bytes("reversed", slices.Concat(parts[1], parts[0])); err == nil {
+		t.Error("the later one first is no error")
+	}
+}
+
+// TestKilledAtOnce goes on with a file that has no moment yet.
+func TestKilledAtOnce(t *testing.T) {
+	states := story(t, 10, 2)
+	whole, err := os.ReadFile(record(t, states[:1], Limits{}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(t.TempDir(), "cluster.rec")
+	if err := os.WriteFile(path, whole[:len(whole)/3], 0o600); err != nil {
+		t.Fatal(err)
+	}
+	w, err := Create(t.Context(), path, states[1], Limits{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Close(time.Time{}); err != nil {
+		t.Fatal(err)
+	}
+	m, err := opened(t, path).Last(t.Context(), load.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	checkState(t, "the first moment", states[1], m.Snapshot)
+}
+
 // TestStill writes from time to time that nothing changed, and nothing in between.
 func TestStill(t *testing.T) {
 	first := story(t, 4, 1)[0]

@@ -53,10 +53,13 @@ func segmentsOf(file io.ReaderAt, size int64) ([]segment, error) {
 		s.complete = err == nil
 		if s.begins, err = beginOf(file, s); err != nil {
 			// Not even the first line of it is there.
-			if !s.complete && len(list) > 0 && errors.Is(err, io.ErrUnexpectedEOF) {
+			if !s.complete && len(list) > 0 && (errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF)) {
 				break
 			}
 			return nil, err
+		}
+		if n := len(list); n > 0 && s.begins.Before(list[n-1].begins) {
+			return nil, fmt.Errorf("at byte %d a part begins at %s, before the part in front of it", offset, s.begins.Local().Format(time.RFC3339))
 		}
 		list = append(list, s)
 		if !s.complete {
@@ -123,6 +126,9 @@ func beginOf(file io.ReaderAt, s segment) (time.Time, error) {
 		return time.Time{}, err
 	}
 	o, err := openingOf(line)
+	if err == nil && !isOpening(line) {
+		err = fmt.Errorf("expected a line that begins with kind %s, found %s", Kind, kinds.Shortened(string(bytes.TrimSpace(line))))
+	}
 	return o.Begins, err
 }
 

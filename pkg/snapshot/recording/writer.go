@@ -77,7 +77,7 @@ func (e *OtherClusterError) Error() string {
 // is removed, and the time in between is missed. The file is only readable by its owner. first is
 // the first moment.
 func Create(ctx context.Context, path string, first *snapshot.Snapshot, limits Limits) (w *Writer, err error) {
-	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_APPEND, 0o600)
+	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
 		return nil, fmt.Errorf("record: %w", err)
 	}
@@ -94,7 +94,12 @@ func Create(ctx context.Context, path string, first *snapshot.Snapshot, limits L
 		return nil, fmt.Errorf("record: %w", err)
 	}
 	if w.size > 0 {
-		if err := w.resume(ctx, first); err != nil {
+		err := w.resume(ctx, first)
+		if errors.Is(err, ErrEmpty) {
+			// The recorder was killed in its first moment.
+			err = w.truncate(0)
+		}
+		if err != nil {
 			return nil, err
 		}
 	}
@@ -117,14 +122,11 @@ func (w *Writer) resume(ctx context.Context, first *snapshot.Snapshot) error {
 	if id, was := clusterID(first), clusterID(last.Snapshot); id != was && id != "" && was != "" {
 		return &OtherClusterError{w.path}
 	}
-	w.missed = &Missed{Since: last.Snapshot.TakenAt, Reason: "it was not recorded"}
-	w.segments = r.segments
+	w.missed = &Missed{Since: last.Snapshot.TakenAt, Reason: notRecorded}
+	w.segments, w.written = r.segments, last.Snapshot.TakenAt
 	end := r.segments[len(r.segments)-1]
-	if err := w.file.Truncate(end.offset + end.size); err != nil {
-		return fmt.Errorf("record: %w", err)
-	}
-	if w.size, err = w.file.Seek(0, io.SeekEnd); err != nil {
-		return fmt.Errorf("record: %w", err)
+	if err := w.truncate(end.offset + end.size); err != nil {
+		return err
 	}
 	if !end.complete {
 		// An empty block is the last one.
@@ -132,6 +134,21 @@ func (w *Writer) resume(ctx context.Context, first *snapshot.Snapshot) error {
 			return err
 		}
 		w.segments[len(w.segments)-1].size += 3
+	}
+	return nil
+}
+
+// notRecorded is the reason for a time in which nobody recorded.
+const notRecorded = "it was not recorded"
+
+// truncate ends the file at a size, and writes from there on.
+func (w *Writer) truncate(size int64) error {
+	err := w.file.Truncate(size)
+	if err == nil {
+		w.size, err = w.file.Seek(size, io.SeekStart)
+	}
+	if err != nil {
+		return fmt.Errorf("record: %w", err)
 	}
 	return nil
 }
@@ -169,17 +186,18 @@ func (w *Writer) AddAfter(missed Missed, s *snapshot.Snapshot) error {
 }
 
 func (w *Writer) add(s *snapshot.Snapshot, always bool) error {
-	if !s.TakenAt.After(w.written) {
+	// Without what only the clock of this process knows, see package time.
+	wall := *s
+	if wall.TakenAt = s.TakenAt.Round(0); !wall.TakenAt.After(w.written) {
 		// The clock was set back.
-		later := *s
-		later.TakenAt = w.written.Add(time.Nanosecond)
-		s = &later
+		wall.TakenAt = w.written.Add(time.Nanosecond)
 	}
+	s = &wall
 	good := w.size
 	err := w.write(s, always)
 	if err != nil {
 		// A part of a moment does not count anyway; without it there is room on a full disk.
-		_ = w.file.Truncate(good)
+		_ = w.truncate(good)
 		w.failed = true
 		return err
 	}
@@ -231,9 +249,10 @@ func (w *Writer) end(lines []byte, end ending) error {
 		if _, err := w.stream.Write(text); err != nil {
 			return err
 		}
-	}
-	if err := w.stream.Flush(); err != nil {
-		return err
+		// The ending is in one block: it is there as a whole or not at all.
+		if err := w.stream.Flush(); err != nil {
+			return err
+		}
 	}
 	if err := w.file.Sync(); err != nil {
 		return fmt.Errorf("record: %w", err)
@@ -331,14 +350,22 @@ func (w *Writer) drop(now time.Time) (err error) {
 			return fmt.Errorf("record: %w", err)
 		}
 	}
-	if err := os.Rename(next.Name(), w.path); err != nil {
-		return fmt.Errorf("record: %w", err)
-	}
-	if w.file, err = os.OpenFile(w.path, os.O_RDWR|os.O_APPEND, 0o600); err != nil {
+	// Where somebody reads the file, some systems do not rename to it: then it is tried again with
+	// the next segment.
+	renamed := os.Rename(next.Name(), w.path)
+	if w.file, err = os.OpenFile(w.path, os.O_RDWR, 0o600); err != nil {
 		return fmt.Errorf("record: %w", err)
 	}
 	if err := lock(w.file); err != nil {
 		return fmt.Errorf("record %s: another process writes to it", w.path)
+	}
+	if renamed != nil {
+		_ = os.Remove(next.Name())
+		_, err = w.file.Seek(w.size, io.SeekStart)
+		return err
+	}
+	if _, err := w.file.Seek(w.size-offset, io.SeekStart); err != nil {
+		return fmt.Errorf("record: %w", err)
 	}
 	w.size, w.base = w.size-offset, w.base-offset
 	w.segments = w.segments[first:]
@@ -358,7 +385,7 @@ func (w *Writer) Begins() time.Time { return w.segments[0].begins }
 // file. The zero time stands for a time that is not known.
 func (w *Writer) Close(until time.Time) error {
 	var err error
-	if !w.failed && until.After(w.written) {
+	if until = until.Round(0); !w.failed && until.After(w.written) {
 		last := *w.last
 		last.TakenAt = until
 		err = w.add(&last, true)

@@ -136,6 +136,7 @@ func (p *Past) later() (*recording.Missed, error) {
 			return nil, &EndError{Later: true, At: p.now.Snapshot.TakenAt}
 		case same(p.now.Snapshot, next.Snapshot) && next.Missed == nil:
 			// It is known for longer.
+			next.Missed = p.now.Missed
 			p.turn(next)
 			continue
 		}
@@ -192,6 +193,7 @@ func (p *Past) readBefore() error {
 				break
 			}
 			if n := len(p.before); n > 0 && same(p.before[n-1].Snapshot, m.Snapshot) && m.Missed == nil {
+				m.Missed = p.before[n-1].Missed
 				p.before[n-1] = m
 				continue
 			}
@@ -200,7 +202,7 @@ func (p *Past) readBefore() error {
 				p.before = slices.Clone(p.before[momentsKept/2:])
 			}
 		}
-		if n := len(p.before); n > 0 && same(p.before[n-1].Snapshot, p.now.Snapshot) {
+		if n := len(p.before); n > 0 && p.now.Missed == nil && same(p.before[n-1].Snapshot, p.now.Snapshot) {
 			p.before = p.before[:n-1]
 		}
 		if from.Equal(p.begins) {
