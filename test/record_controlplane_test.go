@@ -76,8 +76,8 @@ const recordOther = `
 `
 
 // TestRecordAgainstCluster records a pod that the scheduler refuses and later places. In between the
-// recorder is killed, and the API server is restarted. Each answer from the recording is that of its
-// time, and what was missed is said.
+// recorder is killed, and the API server is restarted. Each answer from the recording is right for
+// its time, and the times that were not recorded are reported.
 func TestRecordAgainstCluster(t *testing.T) {
 	options := everything()
 	c := startCluster(t, options)

@@ -134,8 +134,8 @@ func TestBetween(t *testing.T) {
 	}
 }
 
-// TestReady says whether answers depend on the readiness of a pod: of a driver, and of a pod of a
-// StatefulSet, which creates the next one then.
+// TestReady changes the readiness of pods. Answers depend on it for the pods of drivers, and for pods of
+// a StatefulSet, which creates the next pod then.
 func TestReady(t *testing.T) {
 	for owner, want := range map[string]bool{"ReplicaSet": false, "StatefulSet": true, "DaemonSet": true} {
 		before, after := pods(), pods()

@@ -70,8 +70,8 @@ const (
 	HistoryScheduled HistoryEvent = "Scheduled"
 	// HistoryDeleted means that the target is gone.
 	HistoryDeleted HistoryEvent = "Deleted"
-	// HistoryTaken means that other claims got devices, each of which passes every check of a
-	// request of the target when looked at alone, while the target waited.
+	// HistoryTaken means that other claims got devices while the target waited, and that each of
+	// these devices passes every check of a request of the target.
 	HistoryTaken HistoryEvent = "Taken"
 	// HistoryMissed means that the cluster was not followed for some time.
 	HistoryMissed HistoryEvent = "Missed"

@@ -228,8 +228,8 @@ type Usage struct {
 
 // UsageHours adds up usage over time. Times in which the cluster was not recorded do not count.
 type UsageHours struct {
-	// Devices are the hours of used devices: 2 devices for 3 hours are 6. Idle has those of
-	// claims that no pod used.
+	// Devices are device hours: 2 devices that are in use for 3 hours are 6. Idle are the device
+	// hours of claims that no pod used.
 	Devices float64 `json:"devices"`
 	Idle    float64 `json:"idle"`
 	// Waiting are the hours of pods that waited for devices.

@@ -151,7 +151,7 @@ func usageSince(ctx context.Context, from *listed, since string, of inventory.Us
 		hours.Add(at, m.Missed != nil, list)
 		last = at
 	}
-	// Names of groups and ages are those of the end.
+	// The groups and the ages are taken from the last state.
 	hours.Add(last, false, inventory.New(c).UsageBy(of))
 	note := "from " + first.Local().Format(time.DateTime) + " to " + last.Local().Format(time.DateTime)
 	if missed := last.Sub(first) - hours.Known; missed > 0 {

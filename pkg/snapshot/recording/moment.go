@@ -13,8 +13,8 @@ import (
 // snapshots of a recording share the objects that did not change.
 type Moment struct {
 	Snapshot *snapshot.Snapshot
-	// Missed is the time of which nothing is known; nil if the cluster was followed since the
-	// moment before.
+	// Missed is the time before this moment in which the cluster was not watched; nil if it was
+	// watched since the previous moment.
 	Missed *Missed
 	// After is the missed time that somebody asked for, after this moment; nil if the time is
 	// known.

@@ -179,7 +179,7 @@ func (o *output) Write(text []byte) (int, error) {
 // is in the file when Add returns.
 func (w *Writer) Add(s *snapshot.Snapshot) error { return w.add(s, false) }
 
-// AddAfter is like Add, for a cluster of which it is not known how it was before.
+// AddAfter is like Add, for the first state after a time in which the cluster was not watched.
 func (w *Writer) AddAfter(missed Missed, s *snapshot.Snapshot) error {
 	w.missed = &missed
 	return w.add(s, true)

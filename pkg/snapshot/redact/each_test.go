@@ -11,8 +11,8 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
-// TestEach redacts two states of a cluster of which the second has a node that sorts first. Both have
-// the same pseudonyms, in the order of all names, and share what they shared.
+// TestEach redacts two states of a cluster; the second state has one more node, which sorts first. Both
+// have the same pseudonyms, in the order of all names, and share the same objects as before.
 func TestEach(t *testing.T) {
 	one := fleet.Random(3).Snapshot
 	other := *one
