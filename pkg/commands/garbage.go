@@ -30,11 +30,11 @@ const (
 	// smallReserve is an amount that any machine has room for.
 	smallReserve = 32 << 20
 	// largeReserve lets a program that answers and ends load a cluster of a few thousand
-	// nodes with one collection. A small cluster makes far less than 430 MiB of garbage.
-	largeReserve = 720 << 20
+	// nodes with one collection. A small cluster makes far less than 380 MiB of garbage.
+	largeReserve = 640 << 20
 	// mostMemory limits the live memory and the garbage of such a program together, as long
 	// as the garbage is not less than answerPercent of the live memory.
-	mostMemory    = 430 << 20
+	mostMemory    = 380 << 20
 	answerPercent = 60
 	// mostGarbage limits the garbage of a program that goes on, as long as it is not less
 	// than leastPercent of the live heap: then collections would take too long altogether.

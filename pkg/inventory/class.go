@@ -35,7 +35,7 @@ func (v *Inventory) describeClasses(ctx context.Context) ([]api.Class, error) {
 	}
 	waiting := map[string]int{}
 	for _, pod := range v.cluster.Waiting() {
-		for _, class := range v.classesOf(pod) {
+		for _, class := range v.ClassesOf(pod) {
 			waiting[class]++
 		}
 	}

@@ -87,7 +87,7 @@ func (v *Inventory) teamsBy(by usageGroups) []Team {
 			continue
 		}
 		_, seconds := age(v.cluster, pod.CreationTimestamp)
-		for _, class := range v.classesOf(pod) {
+		for _, class := range v.ClassesOf(pod) {
 			t := team(by.ofPod(pod), pod.Namespace, class)
 			t.Waiting++
 			t.LongestSeconds = max(t.LongestSeconds, seconds)
@@ -138,8 +138,8 @@ func classOf(claim *resourceapi.ResourceClaim, request string) string {
 	return ""
 }
 
-// classesOf lists the classes that the claims of a pod ask for, each once.
-func (v *Inventory) classesOf(pod *corev1.Pod) []string {
+// ClassesOf lists the classes that the claims of a pod ask for, each once.
+func (v *Inventory) ClassesOf(pod *corev1.Pod) []string {
 	var classes []string
 	for _, ask := range v.Asks(pod) {
 		for _, class := range ask.Classes {

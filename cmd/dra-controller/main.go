@@ -1,0 +1,92 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Command dra-controller says in a cluster's metrics and events why pods wait for devices.
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+	"k8s.io/cli-runtime/pkg/genericclioptions"
+	"k8s.io/klog/v2"
+	"k8s.io/klog/v2/textlogger"
+
+	"github.com/kubectl-dra/kubectl-dra/pkg/controller"
+	"github.com/kubectl-dra/kubectl-dra/pkg/render"
+)
+
+// The linker sets it for a release.
+var version = "v0.0.0-dev" //nolint:gochecknoglobals // There is no other way.
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	// After the first signal the next one kills.
+	context.AfterFunc(ctx, stop)
+	if err := newCommand(os.Stderr).ExecuteContext(ctx); err != nil {
+		_, _ = fmt.Fprintln(os.Stderr, "error: "+render.Escape(err.Error()))
+		os.Exit(1)
+	}
+}
+
+// newCommand returns the command, which logs to w.
+func newCommand(w io.Writer) *cobra.Command {
+	opts := controller.Options{}
+	flags := genericclioptions.NewConfigFlags(true)
+	verbosity := 0
+	cmd := &cobra.Command{
+		Use:   controller.ControllerName,
+		Short: "Say in metrics and events why pods wait for devices",
+		Long: `dra-controller follows a cluster and says why pods wait for devices (Dynamic
+Resource Allocation): in metrics and, with --events, in events on the pods, which
+'kubectl describe pod' prints. The answers are the ones of 'kubectl dra why' and
+'kubectl dra status'.
+
+It reads the cluster, and writes events about pods and its Lease, nothing else.
+In a pod, it uses the service account; elsewhere, the kubeconfig.`,
+		Example: `  # Metrics of the cluster of the kubeconfig, on this machine alone
+  dra-controller --metrics-bind-address 127.0.0.1:8080 --metrics-secure=false
+
+  # In a cluster: one of several replicas works, and pods get events
+  dra-controller --leader-elect --events`,
+		Args:          cobra.NoArgs,
+		Version:       version,
+		SilenceErrors: true,
+		SilenceUsage:  true,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if opts.PodMetrics < 0 {
+				return fmt.Errorf("read --pod-metrics: expected a number from 0 on, found %d", opts.PodMetrics)
+			}
+			if opts.Every < time.Second {
+				return fmt.Errorf("read --interval: expected a duration from 1s on, found %s", opts.Every)
+			}
+			opts.Log = textlogger.NewLogger(textlogger.NewConfig(textlogger.Output(w), textlogger.Verbosity(verbosity)))
+			klog.SetLogger(opts.Log)
+			return controller.Run(cmd.Context(), flags, opts)
+		},
+	}
+	f := cmd.Flags()
+	f.StringVar(&opts.MetricsAddress, "metrics-bind-address", ":8443", "Serve /metrics at this `ADDRESS`; 0 serves none.")
+	secure := true
+	f.BoolVar(&secure, "metrics-secure", true, "Serve metrics over HTTPS, to those who may get /metrics (TokenReview, SubjectAccessReview).")
+	f.StringVar(&opts.CertDir, "metrics-cert-dir", "", "`DIRECTORY` with tls.crt and tls.key of the metrics; without it the certificate is self-signed.")
+	f.StringVar(&opts.ProbeAddress, "health-probe-bind-address", ":8081", "Serve /healthz and /readyz at this `ADDRESS`; 0 serves none.")
+	f.BoolVar(&opts.LeaderElection, "leader-elect", false, "Let one of several replicas work, by a Lease in the namespace of the pod.")
+	f.BoolVar(&opts.Events, "events", false, "Publish an event on each pod that does not run for want of devices.")
+	f.IntVar(&opts.PodMetrics, "pod-metrics", 0, "Give this `NUMBER` of waiting pods, the oldest ones, a metric with their names.")
+	f.DurationVar(&opts.Every, "interval", controller.DefaultInterval, "Least `DURATION` between two looks at the cluster.")
+	f.IntVarP(&verbosity, "v", "v", 0, "`NUMBER` for how much is logged.")
+	for _, name := range []string{"kubeconfig", "context", "namespace"} {
+		all := cobra.Command{}
+		flags.AddFlags(all.Flags())
+		f.AddFlag(all.Flags().Lookup(name))
+	}
+	cmd.PreRun = func(*cobra.Command, []string) { opts.Insecure = !secure }
+	return cmd
+}

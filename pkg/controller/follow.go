@@ -1,0 +1,215 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package controller
+
+import (
+	"context"
+	"fmt"
+	"sync/atomic"
+	"time"
+
+	"github.com/go-logr/logr"
+
+	"github.com/kubectl-dra/kubectl-dra/pkg/cause"
+	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
+	"github.com/kubectl-dra/kubectl-dra/pkg/forecast"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/collect"
+)
+
+// DefaultInterval is the least time between two looks at the cluster.
+const DefaultInterval = 5 * time.Second
+
+const (
+	// lookShare limits the part of the time that goes into looking: after an expensive look,
+	// the next one is put off.
+	lookShare = 0.2
+	// lookAgain is how old causes get where nothing changes: some come with time alone.
+	lookAgain = time.Minute
+	// refreshEvery is how often the lists are read again that are not watched.
+	refreshEvery = time.Minute
+	// retryFirst and retryLast bound the time until a cluster is read again that could not be
+	// read.
+	retryFirst = 2 * time.Second
+	retryLast  = time.Minute
+	// maxAmended limits how many clusters are made from one another: then everything is worked
+	// out again, because memories, as of expressions, add up.
+	maxAmended = 1000
+	// stuckAfter is the time after which a look that did not end counts as stuck.
+	stuckAfter = 10 * time.Minute
+)
+
+// Follower follows a cluster and finds the causes in it. It does so only while it leads, and is
+// used once.
+type Follower struct {
+	Clients collect.Clients
+	Metrics *Metrics
+	// Events publishes the answers about pods; nil for none.
+	Events *Publisher
+	Log    logr.Logger
+	// Every is the least time between two looks.
+	Every time.Duration
+
+	// looking is since when a look takes place, in Unix seconds; 0 while there is none.
+	looking atomic.Int64
+}
+
+// NeedLeaderElection returns true: one replica follows the cluster, and the others wait.
+func (f *Follower) NeedLeaderElection() bool { return true }
+
+// Stuck returns an error if a look did not end in time.
+func (f *Follower) Stuck() error {
+	if since := f.looking.Load(); since != 0 && time.Since(time.Unix(since, 0)) > stuckAfter {
+		return fmt.Errorf("a look at the cluster takes longer than %s", stuckAfter)
+	}
+	return nil
+}
+
+// Start follows the cluster until the context is done. A cluster that cannot be read is tried
+// again.
+func (f *Follower) Start(ctx context.Context) error {
+	for wait := retryFirst; ctx.Err() == nil; {
+		began := time.Now()
+		err := f.follow(ctx)
+		if ctx.Err() != nil {
+			return nil
+		}
+		if time.Since(began) > retryLast {
+			wait = retryFirst
+		}
+		if err != nil {
+			f.Metrics.failed()
+			f.Log.Error(err, "cannot follow the cluster", "again", wait.String())
+			pause(ctx, wait)
+			wait = min(2*wait, retryLast)
+		}
+	}
+	return nil
+}
+
+// follow reads a cluster and follows it until the context is done, or the connection was lost and
+// is back: the API server may be another release then, which is read once. Its errors are those of
+// the first reading.
+func (f *Follower) follow(ctx context.Context) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	watcher, err := collect.Watch(ctx, f.Clients, collect.Options{AllNamespaces: true, ComputeDomains: true, Evicts: true, Ends: true})
+	if err != nil {
+		return fmt.Errorf("read the cluster: %w", err)
+	}
+	f.Log.Info("following the cluster", "server", f.Clients.Address())
+	l := &looker{Follower: f, watcher: watcher}
+	lost := false
+	for {
+		_, trouble := watcher.Trouble()
+		switch {
+		case trouble != nil && !lost:
+			lost = true
+			f.Metrics.failed()
+			f.Log.Error(trouble, "the cluster cannot be followed; what was published is the last that is known")
+		case trouble == nil && lost:
+			f.Log.Info("connected again")
+			return nil
+		case trouble == nil:
+			if err := l.look(ctx); err != nil && ctx.Err() == nil {
+				f.Metrics.failed()
+				f.Log.Error(err, "look at the cluster")
+			}
+		}
+		if !pause(ctx, f.Metrics.rests(l.rest())) {
+			return nil
+		}
+	}
+}
+
+// pause waits, and reports whether the context is not done.
+func pause(ctx context.Context, wait time.Duration) bool {
+	timer := time.NewTimer(wait)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return false
+	case <-timer.C:
+		return true
+	}
+}
+
+// looker looks at a cluster again and again.
+type looker struct {
+	*Follower
+	watcher   *collect.Watcher
+	refreshed time.Time
+
+	cluster *cluster.Cluster
+	// amended counts the clusters of which this one was made, see [maxAmended].
+	amended int
+	found   *cause.Found
+	// at is when the causes were found, took how long that took.
+	at   time.Time
+	took time.Duration
+}
+
+// rest returns how long the next look is put off, and the least such time.
+func (l *looker) rest() (rest, least time.Duration) {
+	return max(l.Every, time.Duration(float64(l.took)/lookShare)-l.took), l.Every
+}
+
+// look publishes the causes of the cluster as it is. They are looked for only if something changed
+// that an answer depends on.
+func (l *looker) look(ctx context.Context) error {
+	began := time.Now()
+	l.looking.Store(began.Unix())
+	defer l.looking.Store(0)
+	l.took = 0
+	snap, err := l.snapshot(ctx)
+	if err != nil {
+		return err
+	}
+	var delta *cluster.Delta
+	if l.cluster != nil {
+		delta = cluster.Between(l.cluster.Snapshot, snap)
+	}
+	if delta == nil || delta.Any() || began.Sub(l.at) >= lookAgain {
+		if err := l.find(ctx, snap, delta); err != nil {
+			return err
+		}
+		l.at, l.took = began, time.Since(began)
+		l.Metrics.looked(l.took)
+	}
+	l.Metrics.publish(l.cluster, l.found, snap.Now())
+	if l.Events != nil {
+		return l.Events.Publish(ctx, answersOf(l.cluster, l.found), snap.Now())
+	}
+	return nil
+}
+
+// snapshot returns the cluster as it is. From time to time all is read.
+func (l *looker) snapshot(ctx context.Context) (*snapshot.Snapshot, error) {
+	if time.Since(l.refreshed) < refreshEvery {
+		return l.watcher.Snapshot(), nil
+	}
+	snap, err := l.watcher.Refresh(ctx)
+	if err == nil {
+		l.refreshed = time.Now()
+	}
+	return snap, err
+}
+
+// find finds the causes in a snapshot, which differs by a delta from the one before.
+func (l *looker) find(ctx context.Context, snap *snapshot.Snapshot, delta *cluster.Delta) error {
+	if delta == nil || l.amended >= maxAmended {
+		l.cluster, l.amended = cluster.New(snap), 0
+	} else {
+		l.cluster, l.amended = l.cluster.With(delta), l.amended+1
+	}
+	found, err := cause.Find(ctx, l.cluster, cause.Options{})
+	if err != nil {
+		return err
+	}
+	if err := forecast.AddPlaceableTo(ctx, l.cluster, found.Status.Capacity); err != nil {
+		return err
+	}
+	l.found = found
+	return nil
+}
