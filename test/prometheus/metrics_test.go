@@ -3,7 +3,11 @@
 
 package prometheus
 
-import "testing"
+import (
+	"testing"
+
+	client "github.com/prometheus/client_golang/prometheus"
+)
 
 // metrics returns the names of all metrics and their labels.
 func metrics(*testing.T) map[string][]string {
@@ -36,4 +40,18 @@ func metrics(*testing.T) map[string][]string {
 		"process_cpu_seconds_total":          nil,
 		"process_resident_memory_bytes":      nil,
 	}
+}
+
+func registry(t *testing.T) *client.Registry {
+	r := client.NewRegistry()
+	for name, labels := range metrics(t) {
+		vec := client.NewGaugeVec(client.GaugeOpts{Name: name, Help: name}, labels)
+		r.MustRegister(vec)
+		values := make([]string, len(labels))
+		for i := range values {
+			values[i] = "1"
+		}
+		vec.WithLabelValues(values...).Set(1)
+	}
+	return r
 }
