@@ -154,7 +154,7 @@ verify: ## Check modules, formatting, lint, comments, generated code, workflows,
 	$(GO) mod tidy -diff
 	cd tools && $(GO) mod tidy -diff
 	cd tools/actionlint && $(GO) mod tidy -diff
-	cd test/prometheus && $(GO) mod tidy -diff && $(GO) vet ./...
+	cd test/prometheus && $(GO) mod tidy -diff && $(GO) tool -modfile=../../tools/go.mod golangci-lint run
 	$(TOOL) golangci-lint fmt --diff
 	$(TOOL) golangci-lint run
 	$(GO) run ./internal/comments $$(git ls-files '*.go')

@@ -28,7 +28,7 @@ import (
 	"sigs.k8s.io/kustomize/kyaml/filesys"
 )
 
-// configComponents are the components of config that are not applied unless one asks for them.
+// configComponents returns the components of config that are not applied by default.
 func configComponents() []string { return []string{"events", "grafana", "prometheus"} }
 
 // configured has the objects of config, by kind and name.

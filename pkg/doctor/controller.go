@@ -22,8 +22,7 @@ func controllerCheck() Check {
 	}
 }
 
-// findStoppedController looks for the pods of dra-controller, of which one that is ready is
-// enough.
+// findStoppedController finds pods of dra-controller if none of them is ready.
 func findStoppedController(_ context.Context, in *cluster) ([]api.Finding, error) {
 	f := api.Finding{}
 	var first, namespace string

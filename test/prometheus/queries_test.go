@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/prometheus/prometheus/model/labels"
+	"github.com/prometheus/common/model"
 	"github.com/prometheus/prometheus/promql/parser"
 )
 
@@ -75,7 +75,7 @@ func TestQueries(t *testing.T) {
 			// Prometheus adds these.
 			has = append(slices.Clone(has), "job", "instance")
 			for _, matcher := range selector.LabelMatchers {
-				if matcher.Name != labels.MetricName && !slices.Contains(has, matcher.Name) {
+				if matcher.Name != model.MetricNameLabel && !slices.Contains(has, matcher.Name) {
 					t.Errorf("%s: %s has no label %s", q.from, selector.Name, matcher.Name)
 				}
 			}

@@ -23,8 +23,8 @@ import (
 	"github.com/prometheus/prometheus/util/teststorage"
 )
 
-// scrapeConfig is what the Prometheus Operator makes of the ServiceMonitor, as far as it matters
-// to the labels.
+// scrapeConfig is the configuration that the Prometheus Operator makes of the ServiceMonitor, as
+// far as it matters to the labels.
 const scrapeConfig = `
 global: {scrape_interval: 1s, scrape_timeout: 1s}
 scrape_configs:
@@ -32,14 +32,13 @@ scrape_configs:
   honor_labels: true
 `
 
-// prometheusOf is a Prometheus that has scraped a program.
+// prometheusOf is a Prometheus with the metrics of a program.
 type prometheusOf struct {
 	engine  *promql.Engine
 	storage *teststorage.TestStorage
 }
 
-// scraped has the scraper of Prometheus scrape the metrics of a registry until its storage has
-// them.
+// scraped returns a Prometheus whose scraper has read the metrics of a registry.
 func scraped(t *testing.T, registry client.Gatherer) *prometheusOf {
 	t.Helper()
 	server := httptest.NewServer(promhttp.HandlerFor(registry, promhttp.HandlerOpts{ErrorHandling: promhttp.HTTPErrorOnError}))
