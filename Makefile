@@ -42,6 +42,10 @@ help: ## Show this help
 build: ## Build bin/kubectl-dra
 	$(BUILD) -o bin/ ./cmd/kubectl-dra
 
+.PHONY: build-controller
+build-controller: ## Build bin/dra-controller, which runs in a cluster (docs/controller.md)
+	$(BUILD) -o bin/ ./cmd/dra-controller
+
 .PHONY: build-nvml
 build-nvml: ## Build bin/kubectl-dra with NVML, for nodes with GPUs (Linux, a C compiler)
 	$(NVML) build -trimpath $(NVML_FLAGS) -o bin/ ./cmd/kubectl-dra
@@ -69,9 +73,15 @@ control-plane: ## Build the Kubernetes that the tests start (minutes, once)
 	@test/controlplane/build.sh >/dev/null
 
 .PHONY: test
-test: control-plane ## Run all tests; they start a real control plane
+test: control-plane test-prometheus ## Run all tests; they start a real control plane
 	$(TESTED) -timeout $(TEST_TIMEOUT) ./...
 	if [ "$$($(GO) env GOOS)" = linux ] && command -v "$$($(GO) env CC)" >/dev/null; then $(NVML) test $(NVML_FLAGS) ./pkg/nodeprobe/nvidia; fi
+
+# A module of its own, so that the product does not get the dependencies of Prometheus.
+# Minutes the first time.
+.PHONY: test-prometheus
+test-prometheus: ## Test the alerts and the dashboard of config with Prometheus
+	cd test/prometheus && $(GO) test -timeout $(TEST_TIMEOUT) ./...
 
 .PHONY: test-node
 test-node: control-plane ## Run the tests on a real node that they start; needs root and Linux
@@ -144,6 +154,7 @@ verify: ## Check modules, formatting, lint, comments, generated code, workflows,
 	$(GO) mod tidy -diff
 	cd tools && $(GO) mod tidy -diff
 	cd tools/actionlint && $(GO) mod tidy -diff
+	cd test/prometheus && $(GO) mod tidy -diff && $(GO) tool -modfile=../../tools/go.mod golangci-lint run
 	$(TOOL) golangci-lint fmt --diff
 	$(TOOL) golangci-lint run
 	$(GO) run ./internal/comments $$(git ls-files '*.go')

@@ -212,6 +212,9 @@ func sicknesses() []sickness {
 			steps: []string{strings.Replace(componentPod("kube-scheduler", ""), ":v1.37.1", ":v1.35.4", 1)},
 			undo:  "kubectl delete pods --all -n kube-system --force --grace-period=0",
 		},
+		{code: "DRA1010", says: "dra-controller has 1 pod in namespace sick, and none is ready", steps: []string{
+			`{apiVersion: v1, kind: Pod, metadata: {name: controller, labels: {app.kubernetes.io/name: dra-controller, app.kubernetes.io/part-of: kubectl-dra}}, spec: {containers: [{name: controller, image: example.com/none}]}}`,
+		}},
 		{code: "DRA1101", also: []string{"DRA1105"}, steps: []string{sickDriver("driver", "nodeSelector: {nowhere: here}")}},
 		{code: "DRA1102", says: "no PriorityClass with name missing was found", also: []string{"DRA1105"}, steps: []string{sickDriver("driver", "priorityClassName: missing")}},
 		{code: "DRA1102", what: "quota", says: "exceeded quota: priority", also: []string{"DRA1105"}, steps: []string{

@@ -36,7 +36,7 @@ func Groups() []checks.Group {
 
 // Checks lists all checks by their codes.
 func Checks() []Check {
-	return slices.Concat(versionChecks(), probeChecks(), servedChecks(), componentChecks(), driverChecks(), poolChecks(), storedChecks(), pluginChecks(), []Check{partsCheck()}, classChecks(), claimChecks(), taintChecks(), waitingChecks(), nodeChecks(), bugChecks())
+	return slices.Concat(versionChecks(), probeChecks(), servedChecks(), componentChecks(), []Check{controllerCheck()}, driverChecks(), poolChecks(), storedChecks(), pluginChecks(), []Check{partsCheck()}, classChecks(), claimChecks(), taintChecks(), waitingChecks(), nodeChecks(), bugChecks())
 }
 
 // Descriptions lists the descriptions of all checks.

@@ -319,6 +319,7 @@ func TestFaults(t *testing.T) {
 		"DRA1004": {append(slices.Clone(one), func(s *snapshot.Snapshot) { s.Nodes[0].Status.NodeInfo.KubeletVersion = "v1.33.4" }), "more than 3 minor releases older"},
 		"DRA1005": {append(slices.Clone(one), tc.Gate("DRAConsumableCapacity", false), tc.Gate("DRAFractionalCapacityRange", true)), "DRAFractionalCapacityRange is on and has no effect"},
 		"DRA1009": {append(slices.Clone(one), running("v1.37.1"), component("kube-scheduler", "v1.35.4")), "kube-scheduler v1.35.4 is more than one minor release older than the API server (v1.37.1)"},
+		"DRA1010": {append(slices.Clone(one), controller("a", false), controller("b", false)), "dra-controller has 2 pods in namespace kubectl-dra, and none is ready: container controller: CrashLoopBackOff; there are no metrics"},
 		"DRA1101": {append(slices.Clone(one), daemonSet(0)), "runs on no node"},
 		"DRA1102": {append(slices.Clone(one), daemonSet(2, "n1")), "1 of 2 pods"},
 		"DRA1103": {append(slices.Clone(one), daemonSet(1, "n1"), func(s *snapshot.Snapshot) { s.Pods[0].Status.Conditions = nil }), "not ready"},

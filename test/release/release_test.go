@@ -48,11 +48,12 @@ func TestRelease(t *testing.T) {
 	env = append(env, "GIT_CONFIG_COUNT=1", "GIT_CONFIG_KEY_0=remote.origin.url", "GIT_CONFIG_VALUE_0=https://github.com/kubectl-dra/kubectl-dra")
 
 	must(t, root, nil, filepath.Join(tools, "goreleaser"), "check")
-	snapshot := []string{filepath.Join(tools, "goreleaser"), "release", "--snapshot", "--clean", "--skip=sign", "--timeout=2h"}
+	snapshot := []string{filepath.Join(tools, "goreleaser"), "release", "--snapshot", "--clean", "--skip=sign,ko", "--timeout=2h"}
 	must(t, root, env, snapshot...)
 	dist := filepath.Join(root, "dist")
 
 	t.Run("archives", func(t *testing.T) { checkArchives(t, dist, nvml) })
+	t.Run("controller", func(t *testing.T) { checkController(t, dist) })
 	t.Run("versions", func(t *testing.T) { checkVersions(t, root, dist, nvml) })
 	t.Run("manifest", func(t *testing.T) { checkManifest(t, root, tools) })
 	t.Run("krew", func(t *testing.T) { checkKrew(t, root, tools) })
@@ -104,6 +105,19 @@ func checkArchives(t *testing.T, dist string, nvml []string) {
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("archives (-want +got):\n%s", diff)
+	}
+}
+
+// checkController looks at the programs that the image is made of.
+func checkController(t *testing.T, dist string) {
+	programs, err := filepath.Glob(filepath.Join(dist, "controller_linux_*", "dra-controller"))
+	if err != nil || len(programs) != 2 {
+		t.Fatalf("programs %q, want dra-controller for two platforms (%v)", programs, err)
+	}
+	for _, path := range programs {
+		if libraries := neededLibraries(t, path); len(libraries) > 0 {
+			t.Errorf("%s is not static, and the image has no libraries: it needs %s", path, strings.Join(libraries, ", "))
+		}
 	}
 }
 
