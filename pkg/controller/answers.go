@@ -35,12 +35,12 @@ const (
 	maxNote = 1024
 )
 
-// answersOf returns the answers about the pods that do not run. There is none for a pod that is
+// answersOf returns the answers about the pods that do not run at a time. There is none for a pod that is
 // young, that fits, or about which the allocator is not sure.
-func answersOf(c *cluster.Cluster, found *cause.Found) []Answer {
+func answersOf(c *cluster.Cluster, found *cause.Found, now time.Time) []Answer {
 	var list []Answer
 	add := func(pod *corev1.Pod, reason, fact, fix string) {
-		if reason != "" && c.Snapshot.Now().Sub(pod.CreationTimestamp.Time) >= leastAge {
+		if reason != "" && now.Sub(pod.CreationTimestamp.Time) >= leastAge {
 			list = append(list, Answer{Pod: pod, Reason: reason, Note: note(fact, fix)})
 		}
 	}
