@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"maps"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -222,6 +223,27 @@ func TestConfigComponents(t *testing.T) {
 		t.Error("the ConfigMap has no dashboard")
 	}
 	checkConfigRights(t, objects, pod.Spec.ServiceAccountName)
+
+	// The program knows the arguments, and listens where the objects say by default.
+	help, err := exec.CommandContext(t.Context(), builtController(t), append(slices.Clone(pod.Spec.Containers[0].Args), "--help")...).CombinedOutput()
+	if err != nil {
+		t.Fatalf("%v\n%s", err, help)
+	}
+	for _, port := range pod.Spec.Containers[0].Ports {
+		if address := fmt.Sprintf("(default \":%d\")", port.ContainerPort); !strings.Contains(string(help), address) {
+			t.Errorf("no address %s in\n%s", address, help)
+		}
+	}
+}
+
+// builtController builds dra-controller and returns where it is.
+func builtController(t *testing.T) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "dra-controller")
+	if out, err := exec.CommandContext(t.Context(), "go", "build", "-o", path, "../cmd/dra-controller").CombinedOutput(); err != nil {
+		t.Fatalf("build dra-controller: %v\n%s", err, out)
+	}
+	return path
 }
 
 // TestConfigRights checks that the controller may read what `top` reads according to
@@ -254,12 +276,15 @@ func TestConfigRights(t *testing.T) {
 	if diff := cmp.Diff(want, rights(configObject[*rbacv1.ClusterRole](t, objects, "ClusterRole dra-controller").Rules)); diff != "" {
 		t.Errorf("rights in the cluster (-want +got):\n%s", diff)
 	}
-	events := map[string]bool{"create events": true, "patch events": true, "create events.events.k8s.io": true, "patch events.events.k8s.io": true}
+	events := map[string]bool{}
+	for _, verb := range []string{"list", "create", "patch", "delete"} {
+		events[verb+" events.events.k8s.io"] = true
+	}
 	if diff := cmp.Diff(events, rights(configObject[*rbacv1.ClusterRole](t, objects, "ClusterRole dra-controller-events").Rules)); diff != "" {
 		t.Errorf("rights of the component events (-want +got):\n%s", diff)
 	}
-	events["create leases.coordination.k8s.io"] = true
-	if diff := cmp.Diff(events, rights(configObject[*rbacv1.Role](t, objects, "Role dra-controller").Rules)); diff != "" {
+	elects := map[string]bool{"create leases.coordination.k8s.io": true, "create events": true, "patch events": true, "create events.events.k8s.io": true, "patch events.events.k8s.io": true}
+	if diff := cmp.Diff(elects, rights(configObject[*rbacv1.Role](t, objects, "Role dra-controller").Rules)); diff != "" {
 		t.Errorf("rights in its namespace but to its own Lease (-want +got):\n%s", diff)
 	}
 }

@@ -4,7 +4,6 @@
 package test
 
 import (
-	"bytes"
 	"context"
 	"crypto/tls"
 	"fmt"
@@ -166,7 +165,7 @@ func TestController(t *testing.T) {
 	c.installController(t)
 	c.createAll(t, "diff", diffObjects)
 	kubeconfig := c.kubeconfigOf(t, "system:serviceaccount:"+controllerNamespace+":dra-controller")
-	path := filepath.Join(builtController(t), "dra-controller")
+	path := builtController(t)
 	replicas := []*replica{c.startController(t, path, kubeconfig, "--events"), c.startController(t, path, kubeconfig, "--events")}
 	all := []resourceapi.Device{{Name: "gpu-0"}, {Name: "gpu-1"}}
 	publish := func(devices []resourceapi.Device) {
@@ -275,18 +274,4 @@ func TestController(t *testing.T) {
 	if code != 0 {
 		t.Errorf("the controller ends with %d: %v", code, stderr)
 	}
-}
-
-// builtController returns the directory with the built controller.
-func builtController(t *testing.T) string {
-	t.Helper()
-	dir := t.TempDir()
-	build := exec.CommandContext(t.Context(), "go", "build", "-o", dir+string(filepath.Separator), "../cmd/dra-controller")
-	build.Env = append(os.Environ(), "CGO_ENABLED=0")
-	var out bytes.Buffer
-	build.Stdout, build.Stderr = &out, &out
-	if err := build.Run(); err != nil {
-		t.Fatalf("build dra-controller: %v\n%s", err, out.String())
-	}
-	return dir
 }

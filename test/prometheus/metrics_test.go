@@ -4,54 +4,97 @@
 package prometheus
 
 import (
+	"context"
+	"path/filepath"
+	"regexp"
+	"strings"
 	"testing"
+	"time"
 
 	client "github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+	dto "github.com/prometheus/client_model/go"
+	"k8s.io/cli-runtime/pkg/genericclioptions"
+	"k8s.io/klog/v2/ktesting"
+
+	"github.com/kubectl-dra/kubectl-dra/pkg/controller"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/collect"
 )
 
-// metrics returns the names of all metrics and their labels.
-func metrics(*testing.T) map[string][]string {
-	return map[string][]string{
-		"dra_class_devices":                  {"class", "state"},
-		"dra_driver_devices":                 {"driver", "state"},
-		"dra_class_placeable_devices":        {"class"},
-		"dra_class_placeable_nodes":          {"class", "size"},
-		"dra_pods":                           {"state"},
-		"dra_waiting_pods":                   {"class", "code"},
-		"dra_longest_wait_seconds":           {"class"},
-		"dra_blocked_pods":                   {"code"},
-		"dra_causes":                         {"code", "severity"},
-		"dra_cause_pods":                     {"code", "severity"},
-		"dra_cause_devices":                  {"code", "severity"},
-		"dra_namespace_devices":              {"namespace", "class"},
-		"dra_namespace_idle_devices":         {"namespace", "class"},
-		"dra_namespace_device_seconds_total": {"namespace", "class"},
-		"dra_pools":                          {"driver", "state"},
-		"dra_evictions_due":                  nil,
-		"dra_unread":                         nil,
-		"dra_picture_timestamp_seconds":      nil,
-		"dra_looks_total":                    {"result"},
-		"dra_look_duration_seconds_bucket":   {"le"},
-		"dra_look_duration_seconds_sum":      nil,
-		"dra_look_duration_seconds_count":    nil,
-		"dra_look_delay_seconds":             nil,
-		"dra_events_total":                   {"result"},
-		"dra_waiting_pod_seconds":            {"namespace", "pod", "code"},
-		"process_cpu_seconds_total":          nil,
-		"process_resident_memory_bytes":      nil,
+// described are the names and labels in the text of a [client.Desc].
+var described = regexp.MustCompile(`^Desc\{fqName: "([^"]*)", .*variableLabels: \{([^}]*)\}\}$`)
+
+// metrics returns the names of all metrics that the controller describes, as Prometheus has
+// them, and their labels.
+func metrics(t *testing.T) map[string][]string {
+	t.Helper()
+	descs := make(chan *client.Desc)
+	go func() {
+		defer close(descs)
+		controller.NewMetrics(0).Describe(descs)
+		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}).Describe(descs)
+	}()
+	all := map[string][]string{}
+	for desc := range descs {
+		found := described.FindStringSubmatch(desc.String())
+		if found == nil {
+			t.Fatalf("cannot read %s", desc)
+		}
+		var labels []string
+		if found[2] != "" {
+			labels = strings.Split(found[2], ",")
+		}
+		all[found[1]] = labels
 	}
+	const histogram = "dra_look_duration_seconds"
+	all[histogram+"_bucket"] = append(all[histogram], "le")
+	all[histogram+"_sum"], all[histogram+"_count"] = all[histogram], all[histogram]
+	delete(all, histogram)
+	return all
 }
 
+// registry returns the metrics of a controller that has looked at the example cluster.
 func registry(t *testing.T) *client.Registry {
-	r := client.NewRegistry()
-	for name, labels := range metrics(t) {
-		vec := client.NewGaugeVec(client.GaugeOpts{Name: name, Help: name}, labels)
-		r.MustRegister(vec)
-		values := make([]string, len(labels))
-		for i := range values {
-			values[i] = "1"
-		}
-		vec.WithLabelValues(values...).Set(1)
+	t.Helper()
+	t.Setenv("KUBECONFIG", filepath.Join(t.TempDir(), "none"))
+	flags, address := genericclioptions.NewConfigFlags(true), exampleServer(t)
+	flags.APIServer, flags.CacheDir = &address, new(t.TempDir())
+	clients, err := collect.NewClients(flags)
+	if err != nil {
+		t.Fatal(err)
 	}
+	logger, ctx := ktesting.NewTestContext(t)
+	follower := &controller.Follower{Clients: clients, Metrics: controller.NewMetrics(3), Log: logger, Every: 100 * time.Millisecond}
+	r := client.NewRegistry()
+	r.MustRegister(follower.Metrics, collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	ctx, cancel := context.WithCancel(ctx)
+	ended := make(chan error, 1)
+	go func() { ended <- follower.Start(ctx) }()
+	t.Cleanup(func() {
+		cancel()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+	})
+	awaitMetric(t, r, "dra_picture_timestamp_seconds")
 	return r
+}
+
+// awaitMetric waits until a registry has a metric.
+func awaitMetric(t *testing.T, r client.Gatherer, name string) {
+	t.Helper()
+	again := time.NewTicker(50 * time.Millisecond)
+	defer again.Stop()
+	for until := time.Now().Add(time.Minute); time.Now().Before(until); <-again.C {
+		families, err := r.Gather()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, family := range families {
+			if family.GetName() == name && family.GetType() != dto.MetricType_UNTYPED {
+				return
+			}
+		}
+	}
+	t.Fatalf("there was no %s in a minute", name)
 }

@@ -8,6 +8,7 @@ import (
 	"net/http/httptest"
 	"net/url"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -107,10 +108,31 @@ func (p *prometheusOf) query(ctx context.Context, t *testing.T, expr string) pro
 }
 
 // TestScrape evaluates each expression of the alerts and of the dashboard in a Prometheus that
-// has scraped the metrics.
+// has scraped the metrics of the example cluster.
 func TestScrape(t *testing.T) {
 	p := scraped(t, registry(t))
 	for _, q := range queries(t) {
-		p.query(t.Context(), t, q.expr)
+		value := p.query(t.Context(), t, q.expr)
+		// The others are true in an alert, take two scrapes, or are of things that are not there.
+		if strings.HasPrefix(q.from, "panel") && len(value) == 0 && !strings.Contains(q.expr, "rate(") && !strings.Contains(q.expr, "increase(") && !strings.Contains(q.expr, "dra_blocked_pods") {
+			t.Errorf("%s: %s has no value", q.from, q.expr)
+		}
+	}
+	for expr, want := range map[string]float64{
+		`sum(dra_class_devices{class="gpu.example.com"})`:                  60,
+		`sum(dra_class_devices{class="gpu.example.com", state="free"})`:    25,
+		`max(dra_class_placeable_devices{class="gpu.example.com"})`:        13,
+		`sum(dra_pods{state=~"waiting|starting"})`:                         10,
+		`sum(dra_pools{driver="gpu.example.com", state="incomplete"})`:     1,
+		`sum(dra_namespace_devices{namespace="storage"})`:                  7,
+		`count(dra_waiting_pod_seconds{namespace!="kubectl-dra"})`:         3,
+		`count({__name__=~"dra_.*", exported_namespace!=""}) or vector(0)`: 0,
+		`count(dra_pods{namespace="kubectl-dra", pod="dra-controller-0"})`: 3,
+		// This API server has no metrics, which tell the feature gates.
+		`max(dra_unread)`: 1,
+	} {
+		if value := p.query(t.Context(), t, expr); len(value) != 1 || value[0].F != want {
+			t.Errorf("%s is %s, want %v", expr, value, want)
+		}
 	}
 }
