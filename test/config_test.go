@@ -237,7 +237,7 @@ func TestConfigComponents(t *testing.T) {
 }
 
 // builtController builds dra-controller and returns where it is.
-func builtController(t *testing.T) string {
+func builtController(t testing.TB) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "dra-controller")
 	if out, err := exec.CommandContext(t.Context(), "go", "build", "-o", path, "../cmd/dra-controller").CombinedOutput(); err != nil {

@@ -106,7 +106,7 @@ func (c *cluster) startController(t *testing.T, path, kubeconfig string, args ..
 }
 
 // get returns the status and the body of an address.
-func get(t *testing.T, url, token string) (int, string) {
+func get(t testing.TB, url, token string) (int, string) {
 	t.Helper()
 	client := &http.Client{Timeout: 20 * time.Second, Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}, DisableKeepAlives: true}} //nolint:gosec // Its certificate is self-signed.
 	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, http.NoBody)
