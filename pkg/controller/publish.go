@@ -51,15 +51,15 @@ type Publisher struct {
 	metrics  *Metrics
 	instance string
 	limiter  *rate.Limiter
-	// pods has what was and is to be said about pods; nil until the events of an earlier leader
-	// were read.
+	// pods are the pods that do not run or have an event; nil until the events of an earlier
+	// leader were read.
 	pods map[types.UID]*told
 	// failing is the time without events after the next failure, until the end of the present one.
 	failing time.Duration
 	until   time.Time
 }
 
-// told is what was said about a pod.
+// told is the state of what was told about a pod.
 type told struct {
 	// reason is the reason in the last pictures, held the number of these.
 	reason string

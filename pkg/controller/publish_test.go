@@ -209,7 +209,7 @@ func TestPublishAfterOther(t *testing.T) {
 	}
 }
 
-// TestAnswers has the answers of the example cluster as events.
+// TestAnswers makes events of the answers in the example cluster.
 func TestAnswers(t *testing.T) {
 	c, found := example(t)
 	var text strings.Builder
