@@ -22,8 +22,8 @@ import (
 const ControllerName = "dra-controller"
 
 const (
-	// eventsPerSecond limits the requests about events, eventsBurst those at once.
-	eventsPerSecond, eventsBurst = 5, 5
+	// eventsPerSecond limits the requests about events, eventsBurst those for one picture.
+	eventsPerSecond, eventsBurst = 5, 25
 	// heldFor is the number of pictures in which an answer has to hold before it is published.
 	heldFor = 2
 	// changeFirst and changeLast bound the time after which an event with the same reason is
@@ -59,7 +59,7 @@ type Publisher struct {
 	until   time.Time
 }
 
-// told is the state of what was told about a pod.
+// told has the published answer about a pod, and the answers in the last pictures.
 type told struct {
 	// reason is the reason in the last pictures, held the number of these.
 	reason string
