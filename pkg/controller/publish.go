@@ -22,7 +22,7 @@ import (
 const ControllerName = "dra-controller"
 
 const (
-	// eventsPerSecond limits the requests about events, eventsBurst those for one picture.
+	// eventsPerSecond limits the events in a second, eventsBurst the events of one picture.
 	eventsPerSecond, eventsBurst = 5, 25
 	// heldFor is the number of pictures in which an answer has to hold before it is published.
 	heldFor = 2
