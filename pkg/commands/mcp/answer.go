@@ -7,10 +7,13 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/commands/cli"
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
+	"github.com/kubectl-dra/kubectl-dra/pkg/render"
 )
 
 // Answer is the structured content of a result.
@@ -53,13 +56,12 @@ func newAnswer(code int, printed, notes string, isJSON bool, limit int) *Answer 
 	if isJSON && printed != "" && a.setObject(printed, limit) {
 		printed = ""
 	}
-	if len(notes) > limit/4 {
-		notes, _ = firstLines(notes, limit/4)
-	}
+	const notesShare = 4
+	notes, fewer := firstLines(notes, limit/notesShare)
 	kept, left := firstLines(printed, limit-len(notes))
 	a.Text = joinLines(kept, notes)
-	if left > 0 {
-		a.LeftOut = fmt.Sprintf("%s of %s were left out. %s", english.Count(left, "line"), english.Thousands(left+strings.Count(kept, "\n")), askLess)
+	if left += fewer; left > 0 {
+		a.LeftOut = fmt.Sprintf("%s of %s left out. %s", english.Count(left, "line"), english.Thousands(left+strings.Count(kept+notes, "\n")), askLess)
 	}
 	return a
 }
@@ -91,6 +93,7 @@ func (a *Answer) setObject(printed string, limit int) bool {
 		if decoder.Decode(&object) != nil {
 			return nil
 		}
+		escapeStrings(object)
 		return object
 	}
 	object := decode()
@@ -114,11 +117,31 @@ func (a *Answer) setObject(printed string, limit int) bool {
 	n := shorten(a.Object, low)
 	if !fits(a.Object, limit) {
 		a.Object = nil
-		a.LeftOut = fmt.Sprintf("The object, which has more than %s bytes, was left out. %s", english.Thousands(limit), askLess)
+		a.LeftOut = fmt.Sprintf("The object, which has more than %s bytes, is left out. %s", english.Thousands(limit), askLess)
 		return true
 	}
-	a.LeftOut = fmt.Sprintf("Lists have at most their first %s: %s were left out. %s", english.Count(low, "entry"), english.Count(n, "entry"), askLess)
+	a.LeftOut = fmt.Sprintf("Lists have at most their first %s: %s left out. %s", english.Count(low, "entry"), english.Count(n, "entry"), askLess)
 	return true
+}
+
+// escapeStrings escapes the strings in an object, as texts are: what JSON itself escapes is what
+// nobody sees once it is read.
+func escapeStrings(value any) any {
+	switch v := value.(type) {
+	case string:
+		return render.EscapeLines(v)
+	case map[string]any:
+		for _, name := range slices.Collect(maps.Keys(v)) {
+			field := v[name]
+			delete(v, name)
+			v[render.Escape(name)] = escapeStrings(field)
+		}
+	case []any:
+		for i := range v {
+			v[i] = escapeStrings(v[i])
+		}
+	}
+	return value
 }
 
 // fits reports whether an object has at most so many bytes.

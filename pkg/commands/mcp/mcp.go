@@ -9,7 +9,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"os/signal"
+	"slices"
 	"strings"
 	"syscall"
 
@@ -21,6 +23,7 @@ import (
 
 	"github.com/kubectl-dra/kubectl-dra/docs"
 	"github.com/kubectl-dra/kubectl-dra/pkg/commands/cli"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/load"
 )
 
 const (
@@ -38,6 +41,8 @@ const (
 const instructions = `Explains Kubernetes Dynamic Resource Allocation (DRA, resource.k8s.io): why pods wait for devices and what mends it. Verdicts are those of the scheduler's own allocator. Nothing is ever changed.
 
 Begin with status. Then ask why about a pod (target pod/NAME, with its namespace), or fit, plan and impact before a change, lint and cel before a manifest is applied. The default answer is one screen; ask for wide or json only if it does not suffice.
+
+Where an answer names a flag, use the argument: -o wide is detail wide, --commands is commands true, kubectl dra VERB is the tool VERB.
 
 Exit code 0 is yes or nothing wrong, 1 is no or something wrong, 2 is not known; 3 and 4 are errors, and the message says the way out.
 
@@ -137,9 +142,14 @@ unreadable input, 4 if the client does not speak the protocol.`,
 }
 
 func (f *flags) toOptions(cmd *cobra.Command, streams genericiooptions.IOStreams) (*options, error) {
-	for _, path := range append([]string{f.before}, f.reading.Paths...) {
+	for _, path := range slices.DeleteFunc(append([]string{f.before}, f.reading.Paths...), func(path string) bool { return path == "" }) {
 		if path == "-" {
 			return nil, cli.Usagef("Save it to a file.", "read the flags: - is standard input, on which the client speaks")
+		}
+		// Each question reads it. The client should not have to tell that it never can.
+		file, _ := cli.TimeInName(path)
+		if _, err := os.Stat(file); err != nil {
+			return nil, &load.InputError{Path: file, Err: err}
 		}
 	}
 	if cmd.Flags().Changed("max-bytes") && f.maxBytes < leastLimit {
@@ -201,11 +211,20 @@ func (o *options) serve(ctx context.Context, version string, run Run) error {
 	})
 	s.addTools(answers, o.recording != "" || o.before != "")
 	addSchemas(answers)
-	err = answers.Run(ctx, &sdk.IOTransport{Reader: io.NopCloser(o.streams.In), Writer: unclosed{o.streams.Out}})
-	if err == nil || ctx.Err() != nil || errors.Is(err, io.EOF) || errors.Is(err, syscall.EPIPE) || errors.Is(err, io.ErrClosedPipe) {
+	ended := make(chan error, 1)
+	go func() {
+		ended <- answers.Run(ctx, &sdk.IOTransport{Reader: io.NopCloser(o.streams.In), Writer: unclosed{o.streams.Out}})
+	}()
+	select {
+	case <-ctx.Done():
+		// Calls stop, too. Nobody reads their answers.
+		return nil
+	case err = <-ended:
+	}
+	if err == nil || errors.Is(err, io.EOF) || errors.Is(err, syscall.EPIPE) || errors.Is(err, io.ErrClosedPipe) {
 		return nil
 	}
-	return fmt.Errorf("serve: %w", err)
+	return fmt.Errorf("read what the client sends: %w", err)
 }
 
 // unclosed is standard output, which is not closed at the end of a session.
