@@ -103,7 +103,9 @@ type impactInput struct {
 
 func (in impactInput) command() *commandLine {
 	c := newCommandLine("impact").one("change", in.Change, "drain", "cordon", "remove", "taint", "upgrade", "apply")
-	c.words = append(c.words, in.Change)
+	if len(c.problems) == 0 {
+		c.words = append(c.words, in.Change)
+	}
 	return c.target(in.Target).manifest("filename", in.Manifest).
 		flag("node", in.Node).flag("driver", in.Driver).flag("pool", in.Pool).flag("device", in.Device)
 }
