@@ -94,10 +94,15 @@ func (c *commandLine) target(values ...string) *commandLine {
 	return c
 }
 
-// expression adds an operand that is an expression, where a - has a meaning.
-func (c *commandLine) expression(text string) *commandLine {
-	if text != "" {
-		c.operands = append(c.operands, c.checked("expression", text))
+// expression adds a flag for a CEL expression, which may have lines, if there is one; without a
+// name, an operand.
+func (c *commandLine) expression(name, text string) *commandLine {
+	switch {
+	case text == "":
+	case name == "":
+		c.operands = append(c.operands, c.short("expression", text))
+	default:
+		c.flags = append(c.flags, "--"+name+"="+c.short(argumentOf(name), text))
 	}
 	return c
 }
@@ -123,15 +128,20 @@ func (c *commandLine) one(name, value string, allowed ...string) *commandLine {
 	return c
 }
 
-// checked returns a value, and refuses one that no name and no expression has.
-func (c *commandLine) checked(name, value string) string {
+// short returns a value, and refuses a very long one.
+func (c *commandLine) short(name, value string) string {
 	if len(value) > mostOfArgument {
 		c.refuse("read %s: it has %d bytes; at most %d are read", name, len(value), mostOfArgument)
 	}
-	if i := strings.IndexFunc(value, func(r rune) bool { return unicode.IsControl(r) && r != '\n' && r != '\t' }); i >= 0 {
+	return value
+}
+
+// checked returns a value, and refuses what cannot be a name.
+func (c *commandLine) checked(name, value string) string {
+	if i := strings.IndexFunc(value, unicode.IsControl); i >= 0 {
 		c.refuse("read %s: it has a control character at position %d", name, i)
 	}
-	return value
+	return c.short(name, value)
 }
 
 // times matches the forms of times. None can be a part of a path, since none has a slash.

@@ -75,7 +75,7 @@ type fitInput struct {
 
 func (in fitInput) command() *commandLine {
 	return newCommandLine("fit").target(in.Target).manifest("filename", in.Manifest).flag("class", in.Class).
-		number("count", in.Count).flag("same", in.Same).flag("where", in.Where).number("replicas", in.Replicas).flag("add", in.Add...)
+		number("count", in.Count).flag("same", in.Same).expression("where", in.Where).number("replicas", in.Replicas).flag("add", in.Add...)
 }
 
 type planInput struct {
@@ -152,8 +152,8 @@ type celInput struct {
 }
 
 func (in celInput) command() *commandLine {
-	return newCommandLine("cel").expression(in.Expression).manifest("file", in.Manifest).flag("from-device", in.FromDevice).
-		flag("compare", in.Compare).flag("class", in.Class).flag("driver", in.Driver).flag("device", in.Device)
+	return newCommandLine("cel").expression("", in.Expression).manifest("file", in.Manifest).flag("from-device", in.FromDevice).
+		expression("compare", in.Compare).flag("class", in.Class).flag("driver", in.Driver).flag("device", in.Device)
 }
 
 type devicesInput struct {
@@ -170,7 +170,7 @@ type devicesInput struct {
 
 func (in devicesInput) command() *commandLine {
 	return newCommandLine("devices").target(in.Devices...).flag("field-selector", in.Fields).flag("class", in.Class).flag("node", in.Node).
-		flag("where", in.Where).flag("columns", in.Columns).flag("by", in.By).number("limit", in.Limit)
+		expression("where", in.Where).flag("columns", in.Columns).flag("by", in.By).number("limit", in.Limit)
 }
 
 // addTools adds the tools to a server. canDiff is false if there is nothing to compare with.
