@@ -92,8 +92,8 @@ func New(streams genericiooptions.IOStreams, config *genericclioptions.ConfigFla
 		Short: "Answer agents over the Model Context Protocol",
 		Long: `Serve the Model Context Protocol (MCP) on standard input and output, so that an
 agent can ask: status, why, doctor, fit, plan, impact, diff, lint, cel and
-devices are its tools. A client starts this command and ends it; in a terminal,
-Ctrl-C ends it.
+devices are its tools. A client starts this command (kubectl-dra, with the
+argument mcp) and ends it; in a terminal, Ctrl-C ends it.
 
 Each answer is that of the verb of the same name, without colors and bars, and
 with its exit code. What comes from the cluster is marked as data. Nothing is
@@ -120,10 +120,7 @@ unreadable input, 4 if the client does not speak the protocol.`,
   kubectl dra mcp --snapshot cluster.yaml.gz
 
   # With a tool that compares with yesterday
-  kubectl dra mcp --before yesterday.yaml.gz
-
-  # Add it to a client: this is the command and its arguments
-  # {"mcpServers": {"dra": {"command": "kubectl-dra", "args": ["mcp"]}}}`,
+  kubectl dra mcp --before yesterday.yaml.gz`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			o, err := f.toOptions(cmd, streams)
