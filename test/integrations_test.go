@@ -84,7 +84,9 @@ func decodeStrictly(t *testing.T, path string, into any) {
 }
 
 // isError reports whether a line of the output is an error.
-func isError(out string) bool { return strings.HasPrefix(out, "error:") || strings.Contains(out, "\nerror:") }
+func isError(out string) bool {
+	return strings.HasPrefix(out, "error:") || strings.Contains(out, "\nerror:")
+}
 
 // TestSkill reads the head of the skill, and runs each command in it.
 func TestSkill(t *testing.T) {

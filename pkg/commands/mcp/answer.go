@@ -21,7 +21,7 @@ type Answer struct {
 	// ExitCode is the exit code of the verb, and Outcome says what it means.
 	ExitCode int    `json:"exitCode"`
 	Outcome  string `json:"outcome"`
-	// Text is what the verb prints, unless JSON was asked for, with notes and errors behind it.
+	// Text has the output of the verb, unless JSON was asked for, with notes and errors behind it.
 	Text string `json:"text,omitempty"`
 	// Object is the JSON of the verb.
 	Object map[string]any `json:"object,omitempty"`

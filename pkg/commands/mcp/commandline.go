@@ -158,7 +158,7 @@ func (c *commandLine) checkedTime(name, value string) string {
 // argumentOf returns the name that a flag has as an argument of a tool.
 func argumentOf(flag string) string { return strings.ReplaceAll(flag, "-", "_") }
 
-// args returns the words of the command line, with what is the same for all tools.
+// args returns the words of the command line, with the flags that all tools share.
 func (c *commandLine) args(o *options, in common) ([]string, error) {
 	c.flag("namespace", in.Namespace).one("detail", in.Detail, "", "short", "wide", "json")
 	if in.Detail == "wide" || in.Detail == "json" {

@@ -61,8 +61,8 @@ type flags struct {
 // options are the parsed flags.
 type options struct {
 	reader *cli.Reader
-	// settings, reads and at are the flags that the verbs get: the ones about the cluster, the
-	// ones that name what is read, and the time of a recording.
+	// settings, reads and at are flags for the verbs: settings of the cluster, names of a
+	// cluster or of files, and the time of a recording.
 	settings, reads, at []string
 	// before is the old state for diff, and recording the recording that is served, if it is
 	// one.

@@ -19,10 +19,10 @@ type common struct {
 
 func (c common) shared() common { return c }
 
-// input is what the arguments of all tools have in common.
+// input has the arguments of a tool.
 type input interface {
 	shared() common
-	// command returns the command line of the verb, without what is shared.
+	// command returns the command line of the verb, without the shared arguments.
 	command() *commandLine
 }
 
