@@ -120,8 +120,8 @@ func TestHelpExamples(t *testing.T) {
 			line := strings.Join(strings.Fields(strings.ReplaceAll(example, "\\\n", " ")), " ")
 			t.Run(line, func(t *testing.T) {
 				words := strings.Fields(line)
-				// These take a cluster, or a driver that they stop.
-				if words[2] == "record" && !strings.Contains(line, "--snapshot") || strings.Contains(line, "--ask-server") || words[2] == "test" && strings.Contains(line, "--cleanup") || strings.Contains(line, "--restart-command") || strings.Contains(line, "health gpu.nvidia.com --watch") || strings.Contains(line, "--node ") && strings.Contains(line, " > ") {
+				// These take a cluster, a driver that they stop, or a client.
+				if words[2] == "mcp" || words[2] == "record" && !strings.Contains(line, "--snapshot") || strings.Contains(line, "--ask-server") || words[2] == "test" && strings.Contains(line, "--cleanup") || strings.Contains(line, "--restart-command") || strings.Contains(line, "health gpu.nvidia.com --watch") || strings.Contains(line, "--node ") && strings.Contains(line, " > ") {
 					understood(t, words[2:])
 					return
 				}

@@ -56,10 +56,10 @@ const (
 	worthwhile = 32 << 20
 )
 
-// goesOn reports whether a command stays open, like a dashboard or a recorder.
+// goesOn reports whether a command stays open, like a dashboard, a recorder or a server.
 func goesOn(root *cobra.Command, args []string) bool {
 	cmd, _, err := root.Find(args)
-	return err == nil && (cmd.Name() == "record" || cmd.Name() == "top" && !slices.Contains(args, "--once"))
+	return err == nil && (cmd.Name() == "record" || cmd.Name() == "mcp" || cmd.Name() == "top" && !slices.Contains(args, "--once"))
 }
 
 // limitGarbage sets how often garbage is collected, unless the user has set that

@@ -19,6 +19,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/commands/check"
 	"github.com/kubectl-dra/kubectl-dra/pkg/commands/cli"
 	"github.com/kubectl-dra/kubectl-dra/pkg/commands/list"
+	"github.com/kubectl-dra/kubectl-dra/pkg/commands/mcp"
 	"github.com/kubectl-dra/kubectl-dra/pkg/commands/nodeprobe"
 	"github.com/kubectl-dra/kubectl-dra/pkg/commands/top"
 	"github.com/kubectl-dra/kubectl-dra/pkg/commands/trial"
@@ -197,6 +198,9 @@ from a cluster or from a snapshot file, and changes nothing unless it is told to
 	cli.AddCommands(root, "Other",
 		newSnapshot(streams, config),
 		newRecord(streams, config),
+		mcp.New(streams, config, build.Version, func(ctx context.Context, args []string, streams genericiooptions.IOStreams) int {
+			return Run(ctx, args, streams, build)
+		}),
 		newVersion(streams, config, build),
 	)
 	root.SetHelpCommandGroupID("Other")

@@ -89,15 +89,16 @@ func writeBriefFunnel(p *Page, r *api.RequestExplanation, most, spare int) (seco
 		drawn := drawnBar(b.count, first.count, long)
 		// A word that is still too long starts further left, if the bar lets it.
 		width, lines := max(min(long, left-longest(b)), Widest(long, drawn), 1), 1
+		bar := []Cell{{Text: drawn, Width: width, Mark: b.mark}}
+		if p.Opts.NoBars {
+			width, bar = 0, nil
+		}
 		if second < spare && Widest(p.Table, b.textAtPlace()) > left-width {
 			lines = 2
 			second++
 		}
-		p.TableRow(0,
-			Cell{Text: strconv.Itoa(b.count), Width: briefLabel, Right: true, Mark: b.mark},
-			Cell{Text: b.label, Width: label},
-			Cell{Text: drawn, Width: width, Mark: b.mark},
-			Cell{Text: b.within(left-width, lines), Lines: lines})
+		before := []Cell{{Text: strconv.Itoa(b.count), Width: briefLabel, Right: true, Mark: b.mark}, {Text: b.label, Width: label}}
+		p.TableRow(0, slices.Concat(before, bar, []Cell{{Text: b.within(left-width, lines), Lines: lines}})...)
 	}
 	return second
 }

@@ -19,7 +19,7 @@ func Fit(w io.Writer, f *api.Fit, opts Options) error {
 	p := NewPage(opts)
 	p.Text(0, fitMark(f.Verdict), strings.TrimSuffix(f.Summary, "."))
 	p.Blank()
-	p.Field("Now", copyText(f.Now)+usedText(f))
+	p.Field("Now", copyText(f.Now)+usedText(f, opts))
 	p.Field("Released", copyText(f.Released)+" once the claims are released and the pods that use them are gone")
 	// The first line has a failure of the allocator, the summary has an error.
 	if f.Next != nil && (f.Now.AtLeast > 0 || f.Verdict != api.Error && f.Verdict != api.Undetermined) {
@@ -86,7 +86,7 @@ func copyText(c api.CopyCount) string {
 }
 
 // usedText says how much of the room for copies is taken, and how many nodes have the rest.
-func usedText(f *api.Fit) string {
+func usedText(f *api.Fit, opts Options) string {
 	nodes := 0
 	for i := range f.Nodes {
 		if f.Nodes[i].Now > 0 {
@@ -98,6 +98,9 @@ func usedText(f *api.Fit) string {
 		return text
 	}
 	percent := (f.Released.AtLeast - f.Now.AtLeast) * 100 / f.Released.AtLeast
+	if opts.NoBars {
+		return text + fmt.Sprintf(", %d%% in use", percent)
+	}
 	return text + fmt.Sprintf("  %s %d%% in use", Bar(percent), percent)
 }
 

@@ -66,7 +66,7 @@ func writeShapes(p *Page, shapes []api.ShapeFit) {
 		if i == 0 || shapes[i-1].Shape.Class != s.Shape.Class {
 			p.Text(0, Strong, s.Shape.Class)
 		}
-		row(rows[i+1], shapeLoad(s), shapeText(&s.Shape))
+		row(rows[i+1], shapeLoad(s, p.Opts), shapeText(&s.Shape))
 		if s.Stop != nil && (p.Opts.Wide || s.Released.AtLeast == 0) {
 			p.Text(6, Faint, english.Sentence(s.Stop.Message))
 		}
@@ -94,11 +94,15 @@ func shortCount(c api.CopyCount) string {
 }
 
 // shapeLoad shows how much of the room for claims of a shape is taken.
-func shapeLoad(s *api.ShapeFit) string {
+func shapeLoad(s *api.ShapeFit, opts Options) string {
 	if s.Released.AtLeast <= 0 || s.Now.AtMost == nil || s.Released.AtMost == nil {
 		return ""
 	}
-	return Bar((s.Released.AtLeast - s.Now.AtLeast) * 100 / s.Released.AtLeast)
+	percent := (s.Released.AtLeast - s.Now.AtLeast) * 100 / s.Released.AtLeast
+	if opts.NoBars {
+		return strconv.Itoa(percent) + "%"
+	}
+	return Bar(percent)
 }
 
 // shapeText describes the claims of a shape.

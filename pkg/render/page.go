@@ -24,6 +24,8 @@ type Options struct {
 	Height int
 	// Color allows colors and bold text. They only mark what the text says too.
 	Color bool
+	// NoBars leaves out bars, which repeat a number, for readers of text alone.
+	NoBars bool
 	// Wide shows everything that is otherwise sampled or left out: each device, each node,
 	// all evidence.
 	Wide bool

@@ -146,11 +146,16 @@ func writeCapacity(p *Page, capacity []api.ClassCapacity) {
 		if n := c.Placeable; n != nil {
 			text += fmt.Sprintf(", %s placeable", bounded(n.AtLeast, placeableBound(n, d.FreeIsUpperBound, c.DevicesAreLowerBounds)))
 		}
-		bar := drawnBar(used, d.Total, width)
+		bar := Cell{Text: drawnBar(used, d.Total, width), Width: width, Mark: Faint}
+		bar.Text += strings.Repeat("·", width-ansi.StringWidth(bar.Text))
 		if c.Waiting > 0 {
 			text += fmt.Sprintf(", %d %s", c.Waiting, english.Plural(c.Waiting, "waits", "wait"))
 		}
-		p.Row(2, Cell{Text: cmp.Or(c.Class, c.Driver), Width: name}, Cell{Text: bar + strings.Repeat("·", width-ansi.StringWidth(bar)), Width: width, Mark: Faint}, Cell{Text: text})
+		cells := []Cell{{Text: cmp.Or(c.Class, c.Driver), Width: name}, bar, {Text: text}}
+		if p.Opts.NoBars {
+			cells = slices.Delete(cells, 1, 2)
+		}
+		p.Row(2, cells...)
 		if p.Opts.Wide && c.Placeable != nil {
 			p.writeIdle(4, &c.Devices, c.Placeable, c.PlaceableNodes)
 		}

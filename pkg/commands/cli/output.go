@@ -74,9 +74,10 @@ func (f *OutputFlags) ToPrinter(streams genericiooptions.IOStreams) (*Printer, e
 	if err != nil {
 		return nil, err
 	}
+	_, noBars := streams.Out.(*TextReader)
 	p := &Printer{
 		out:   streams.Out,
-		Text:  render.Options{Width: OutputWidth(streams.Out), Height: OutputHeight(streams.Out), Color: color, Wide: f.Output == "wide"},
+		Text:  render.Options{Width: OutputWidth(streams.Out), Height: OutputHeight(streams.Out), Color: color, NoBars: noBars, Wide: f.Output == "wide"},
 		Names: f.Output == "name",
 	}
 	if slices.Contains(f.Reports, f.Output) {

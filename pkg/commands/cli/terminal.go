@@ -47,9 +47,19 @@ func Terminal(stream any) (fd int, ok bool) {
 	return fd, term.IsTerminal(fd)
 }
 
-// OutputWidth returns $COLUMNS if somebody exported it, else the width of the terminal,
+// TextReader is a stream to a program that reads text, such as an agent: lines are wrapped at a
+// width of its own, and there are no bars.
+type TextReader struct {
+	io.Writer
+	Width int
+}
+
+// OutputWidth returns the width of a [TextReader], or $COLUMNS if somebody exported it, else the width of the terminal,
 // else no limit.
 func OutputWidth(w io.Writer) int {
+	if reader, ok := w.(*TextReader); ok {
+		return reader.Width
+	}
 	if columns, err := strconv.Atoi(os.Getenv("COLUMNS")); err == nil && columns > 0 {
 		return columns
 	}
