@@ -256,7 +256,7 @@ func TestConfigComponents(t *testing.T) {
 }
 
 // builtController builds dra-controller and returns where it is.
-func builtController(t *testing.T) string {
+func builtController(t testing.TB) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "dra-controller")
 	if out, err := exec.CommandContext(t.Context(), "go", "build", "-o", path, "../cmd/dra-controller").CombinedOutput(); err != nil {
@@ -266,15 +266,12 @@ func builtController(t *testing.T) string {
 }
 
 // TestConfigRights checks that the controller may read what `top` reads according to
-// docs/rbac.md, and PodDisruptionBudgets, ask about those who want its metrics, elect a leader,
-// and nothing else.
+// docs/rbac.md, ask about those who want its metrics, elect a leader, and nothing else.
 func TestConfigRights(t *testing.T) {
 	document := readRights(t)
 	want := map[string]bool{
 		"create tokenreviews.authentication.k8s.io":        true,
 		"create subjectaccessreviews.authorization.k8s.io": true,
-		// They delay evictions.
-		"list poddisruptionbudgets.policy": true,
 	}
 	for _, role := range []string{"ClusterRole kubectl-dra-devices", "ClusterRole kubectl-dra-claims"} {
 		for _, rule := range document.roles[role] {

@@ -5,7 +5,6 @@ package controller
 
 import (
 	"cmp"
-	"slices"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -35,12 +34,12 @@ const (
 	maxNote = 1024
 )
 
-// answersOf returns the answers about the pods that do not run. There is none for a pod that is
+// answersOf returns the answers about the pods that do not run at a time. There is none for a pod that is
 // young, that fits, or about which the allocator is not sure.
-func answersOf(c *cluster.Cluster, found *cause.Found) []Answer {
+func answersOf(c *cluster.Cluster, found *cause.Found, now time.Time) []Answer {
 	var list []Answer
 	add := func(pod *corev1.Pod, reason, fact, fix string) {
-		if reason != "" && c.Snapshot.Now().Sub(pod.CreationTimestamp.Time) >= leastAge {
+		if reason != "" && now.Sub(pod.CreationTimestamp.Time) >= leastAge {
 			list = append(list, Answer{Pod: pod, Reason: reason, Note: note(fact, fix)})
 		}
 	}
@@ -86,22 +85,22 @@ func fact(e *api.Explanation) string {
 	return cmp.Or(e.Headline, e.Summary)
 }
 
-// fix returns the first change that lets a pod fit, if possible one that its user can make. Claims
-// of others are not named.
+// fix returns the first change that lets a pod fit, in the order of `kubectl dra why`. Claims of
+// others are not named.
 func fix(e *api.Explanation) string {
-	for _, actor := range []string{api.ActorUser, api.ActorAdmin} {
-		if i := slices.IndexFunc(e.Remedies, func(r api.Remedy) bool { return r.Actor == actor }); i >= 0 {
-			return by(actor, e.Remedies[i].Change)
-		}
-	}
-	switch explain.When(e) {
-	case api.LowerPrioritiesGone, api.ClaimsReleased:
-		return "It fits when claims of other pods are released."
-	}
-	if len(e.NextSteps) > 0 && e.NextSteps[0].Actor != api.ActorNobody {
+	const wait = "It fits when claims of other pods are released."
+	switch {
+	case len(e.Remedies) > 0 && e.Remedies[0].Actor == api.ActorNobody:
+		return wait
+	case len(e.Remedies) > 0:
+		return by(e.Remedies[0].Actor, e.Remedies[0].Change)
+	case explain.When(e) == api.LowerPrioritiesGone || explain.When(e) == api.ClaimsReleased:
+		return wait
+	case len(e.NextSteps) > 0 && e.NextSteps[0].Actor != api.ActorNobody:
 		return by(e.NextSteps[0].Actor, e.NextSteps[0].Text)
+	default:
+		return ""
 	}
-	return ""
 }
 
 // by returns a change as a sentence that names who can make it.

@@ -66,7 +66,7 @@ func describe(c *cluster.Cluster, found *cause.Found, at time.Time, podsMost int
 		s.add(pools, 1, pool.Driver, lower(pool.State))
 	}
 	s.causes(status)
-	s.waiting(c, found, podsMost)
+	s.waiting(c, found, at, podsMost)
 	for i := range found.Examination.Blocked {
 		s.add(blockedPods, 1, string(found.Examination.Blocked[i].Code))
 	}
@@ -128,7 +128,7 @@ func (s *samples) causes(status *api.Status) {
 }
 
 // waiting adds the pods that wait by class and code, and the oldest of them one by one.
-func (s *samples) waiting(c *cluster.Cluster, found *cause.Found, podsMost int) {
+func (s *samples) waiting(c *cluster.Cluster, found *cause.Found, at time.Time, podsMost int) {
 	type waits struct {
 		labels  []string
 		seconds float64
@@ -141,7 +141,7 @@ func (s *samples) waiting(c *cluster.Cluster, found *cause.Found, podsMost int) 
 		}
 		seconds := 0.0
 		if !pod.CreationTimestamp.IsZero() {
-			seconds = c.Snapshot.Now().Sub(pod.CreationTimestamp.Time).Seconds()
+			seconds = at.Sub(pod.CreationTimestamp.Time).Seconds()
 		}
 		oldest = append(oldest, waits{[]string{pod.Namespace, pod.Name, code}, seconds})
 		for _, class := range found.Examination.Inventory.ClassesOf(pod) {

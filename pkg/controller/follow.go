@@ -94,7 +94,7 @@ func (f *Follower) Start(ctx context.Context) error {
 func (f *Follower) follow(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	watcher, err := collect.Watch(ctx, f.Clients, collect.Options{AllNamespaces: true, ComputeDomains: true, Evicts: true, Ends: true})
+	watcher, err := collect.Watch(ctx, f.Clients, collect.Options{AllNamespaces: true, ComputeDomains: true})
 	if err != nil {
 		return fmt.Errorf("read the cluster: %w", err)
 	}
@@ -179,7 +179,7 @@ func (l *looker) look(ctx context.Context) error {
 	}
 	l.Metrics.publish(l.cluster, l.found, snap.Now())
 	if l.Events != nil {
-		return l.Events.Publish(ctx, answersOf(l.cluster, l.found), snap.Now())
+		return l.Events.Publish(ctx, answersOf(l.cluster, l.found, snap.Now()), snap.Now())
 	}
 	return nil
 }
