@@ -55,7 +55,7 @@ type Follower struct {
 	looking atomic.Int64
 }
 
-// NeedLeaderElection returns true: one replica follows the cluster, and the others wait.
+// NeedLeaderElection reports whether only the leader follows the cluster, which is always true.
 func (f *Follower) NeedLeaderElection() bool { return true }
 
 // Stuck returns an error if a look did not end in time.

@@ -55,7 +55,7 @@ func find(ctx context.Context, t *testing.T, c *cluster.Cluster) *cause.Found {
 func same(t *testing.T, path string, got []byte) {
 	t.Helper()
 	if *update {
-		if err := os.WriteFile(path, got, 0o600); err != nil {
+		if err := os.WriteFile(path, got, 0o644); err != nil {
 			t.Fatal(err)
 		}
 	}

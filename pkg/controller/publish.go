@@ -22,8 +22,8 @@ import (
 const ControllerName = "dra-controller"
 
 const (
-	// eventsPerSecond limits the requests about events, eventsBurst those at once.
-	eventsPerSecond, eventsBurst = 5, 5
+	// eventsPerSecond limits the events in a second, eventsBurst the events of one picture.
+	eventsPerSecond, eventsBurst = 5, 25
 	// heldFor is the number of pictures in which an answer has to hold before it is published.
 	heldFor = 2
 	// changeFirst and changeLast bound the time after which an event with the same reason is
@@ -51,15 +51,15 @@ type Publisher struct {
 	metrics  *Metrics
 	instance string
 	limiter  *rate.Limiter
-	// pods has what was and is to be said about pods; nil until the events of an earlier leader
-	// were read.
+	// pods are the pods that do not run or have an event; nil until the events of an earlier
+	// leader were read.
 	pods map[types.UID]*told
 	// failing is the time without events after the next failure, until the end of the present one.
 	failing time.Duration
 	until   time.Time
 }
 
-// told is what was said about a pod.
+// told has the published answer about a pod, and the answers in the last pictures.
 type told struct {
 	// reason is the reason in the last pictures, held the number of these.
 	reason string

@@ -139,11 +139,12 @@ func TestPublishSeries(t *testing.T) {
 	}
 }
 
-// TestPublishLimit publishes at most five events a second, and all in the end.
+// TestPublishLimit publishes at most five events a second from picture to picture, and all in the
+// end.
 func TestPublishLimit(t *testing.T) {
 	p := newPublished(t)
 	var answers []Answer
-	for i := range 40 {
+	for i := range 80 {
 		answers = append(answers, about(fmt.Sprint("pod-", i), "ClassNotFound", "no class"))
 	}
 	p.picture(answers...)
@@ -209,7 +210,7 @@ func TestPublishAfterOther(t *testing.T) {
 	}
 }
 
-// TestAnswers has the answers of the example cluster as events.
+// TestAnswers makes events of the answers in the example cluster.
 func TestAnswers(t *testing.T) {
 	c, found := example(t)
 	var text strings.Builder
