@@ -21,6 +21,7 @@ import (
 	policyv1 "k8s.io/api/policy/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/serializer"
@@ -35,9 +36,8 @@ func configComponents() []string { return []string{"events", "grafana", "prometh
 // configured has the objects of config, by kind and name.
 type configured map[string]runtime.Object
 
-// buildConfig builds config with some of its components, and decodes what comes out. Unknown
-// fields are errors. Objects of kinds that Kubernetes does not have are only counted, by kind.
-func buildConfig(t *testing.T, components ...string) (objects configured, others map[string]int) {
+// kustomized builds config with some of its components.
+func kustomized(t *testing.T, components ...string) []*unstructured.Unstructured {
 	t.Helper()
 	config, err := filepath.Abs("../config")
 	if err != nil {
@@ -62,22 +62,41 @@ func buildConfig(t *testing.T, components ...string) (objects configured, others
 	if err != nil {
 		t.Fatal(err)
 	}
+	var objects []*unstructured.Unstructured
+	for _, resource := range built.Resources() {
+		text, err := resource.AsYAML()
+		if err != nil {
+			t.Fatal(err)
+		}
+		object, err := parseObject(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		objects = append(objects, object)
+	}
+	return objects
+}
+
+// buildConfig is like [kustomized], and decodes what comes out. Unknown fields are errors. Objects
+// of kinds that Kubernetes does not have are only counted, by kind.
+func buildConfig(t *testing.T, components ...string) (objects configured, others map[string]int) {
+	t.Helper()
 	decoder := serializer.NewCodecFactory(scheme.Scheme, serializer.EnableStrict).UniversalDeserializer()
 	objects, others = configured{}, map[string]int{}
-	for _, resource := range built.Resources() {
-		if resource.GetGvk().Group == "monitoring.coreos.com" {
-			others[resource.GetKind()]++
+	for _, built := range kustomized(t, components...) {
+		if built.GroupVersionKind().Group == "monitoring.coreos.com" {
+			others[built.GetKind()]++
 			continue
 		}
-		text, err := resource.AsYAML()
+		text, err := built.MarshalJSON()
 		if err != nil {
 			t.Fatal(err)
 		}
 		object, kind, err := decoder.Decode(text, nil, nil)
 		if err != nil {
-			t.Fatalf("%s %s: %v", resource.GetKind(), resource.GetName(), err)
+			t.Fatalf("%s %s: %v", built.GetKind(), built.GetName(), err)
 		}
-		key := kind.Kind + " " + resource.GetName()
+		key := kind.Kind + " " + built.GetName()
 		if objects[key] != nil {
 			t.Errorf("%s is there twice", key)
 		}

@@ -25,10 +25,9 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
-// TestRights applies the roles of docs/rbac.md, and runs each verb as somebody
-// who has what the document says that it takes, and nothing more; and then once
-// without each of these rights.
-func TestRights(t *testing.T) {
+// rightsCluster starts a cluster with something for each right to see.
+func rightsCluster(t *testing.T) *cluster {
+	t.Helper()
 	c := startCluster(t, controlplane.Options{
 		FeatureGates:     map[string]bool{"GenericWorkload": true, "DRAWorkloadResourceClaims": true, "DRAResourcePoolStatus": true, "TopologyAwareWorkloadScheduling": true, "CompositePodGroup": true},
 		RuntimeConfig:    map[string]bool{"scheduling.k8s.io/v1beta1": true, "scheduling.k8s.io/v1alpha3": true, "resource.k8s.io/v1alpha3": true},
@@ -55,6 +54,14 @@ func TestRights(t *testing.T) {
 		resource, _ := meta.UnsafeGuessKindToResource(object.GroupVersionKind())
 		c.createCustom(t.Context(), t, "ml", resource, object)
 	}
+	return c
+}
+
+// TestRights applies the roles of docs/rbac.md, and runs each verb as somebody
+// who has what the document says that it takes, and nothing more; and then once
+// without each of these rights.
+func TestRights(t *testing.T) {
+	c := rightsCluster(t)
 	document, runs := readRights(t), verbRuns(t)
 	for _, object := range document.objects {
 		mustDo(t, func() error { return c.create(t.Context(), "kube-system", object) })

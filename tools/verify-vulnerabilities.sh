@@ -2,7 +2,7 @@
 # Copyright The kubectl-dra Authors.
 # SPDX-License-Identifier: Apache-2.0
 
-# Fails if the program calls something with a known vulnerability, on any system
+# Fails if a program calls something with a known vulnerability, on any system
 # that it is built for, that tools/vulnerabilities.txt does not accept. The database
 # is https://vuln.go.dev, or the URL in GOVULNDB (a copy: file:///DIRECTORY). Where
 # the former cannot be reached, the check is skipped and says so, unless VULNDB is
@@ -26,9 +26,9 @@ fi
 accepted=$(awk '/^GO-/ { print $1 }' tools/vulnerabilities.txt | sort)
 reports=$(mktemp)
 trap 'rm -f "$reports"' EXIT
-for os in linux darwin windows; do
+for on in linux:./cmd/... darwin:./cmd/kubectl-dra windows:./cmd/kubectl-dra; do
   status=0
-  GOOS=$os "$tool" -db "$database" ./cmd/kubectl-dra >>"$reports" || status=$?
+  GOOS=${on%:*} "$tool" -db "$database" "${on#*:}" >>"$reports" || status=$?
   # 3 means that it found something.
   if [ $status != 0 ] && [ $status != 3 ]; then
     cat "$reports" >&2
