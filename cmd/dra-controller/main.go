@@ -18,6 +18,7 @@ import (
 	"k8s.io/klog/v2"
 	"k8s.io/klog/v2/textlogger"
 
+	"github.com/kubectl-dra/kubectl-dra/internal/garbage"
 	"github.com/kubectl-dra/kubectl-dra/pkg/controller"
 	"github.com/kubectl-dra/kubectl-dra/pkg/render"
 )
@@ -25,14 +26,20 @@ import (
 // The linker sets it for a release.
 var version = "v0.0.0-dev" //nolint:gochecknoglobals // There is no other way.
 
-func main() {
+func main() { os.Exit(run()) }
+
+// run runs the program and returns its exit code.
+func run() int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
 	// After the first signal the next one kills.
 	context.AfterFunc(ctx, stop)
+	defer garbage.Limit(ctx, true)()
 	if err := newCommand(os.Stderr).ExecuteContext(ctx); err != nil {
 		_, _ = fmt.Fprintln(os.Stderr, "error: "+render.Escape(err.Error()))
-		os.Exit(1)
+		return 1
 	}
+	return 0
 }
 
 // newCommand returns the command, which logs to w.

@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -16,6 +17,7 @@ import (
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 	"k8s.io/client-go/tools/clientcmd"
 
+	"github.com/kubectl-dra/kubectl-dra/internal/garbage"
 	"github.com/kubectl-dra/kubectl-dra/pkg/commands/check"
 	"github.com/kubectl-dra/kubectl-dra/pkg/commands/cli"
 	"github.com/kubectl-dra/kubectl-dra/pkg/commands/list"
@@ -33,8 +35,14 @@ func Main(ctx context.Context, args []string, streams genericiooptions.IOStreams
 	ctx, done := context.WithCancel(ctx)
 	defer done()
 	root := NewRoot(streams, build)
-	defer limitGarbage(ctx, goesOn(root, args))()
+	defer garbage.Limit(ctx, goesOn(root, args))()
 	return run(ctx, root, args, streams)
+}
+
+// goesOn reports whether a command stays open, like a dashboard, a recorder or a server.
+func goesOn(root *cobra.Command, args []string) bool {
+	cmd, _, err := root.Find(args)
+	return err == nil && (cmd.Name() == "record" || cmd.Name() == "mcp" || cmd.Name() == "top" && !slices.Contains(args, "--once"))
 }
 
 // Run executes one command line, prints errors, and returns the exit code: 0 Allocated,

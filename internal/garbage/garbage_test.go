@@ -1,7 +1,7 @@
 // Copyright The kubectl-dra Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package commands
+package garbage
 
 import (
 	"runtime"
@@ -23,7 +23,7 @@ func TestGarbagePercent(t *testing.T) {
 // and garbage of larger ones together, unless collections would take too long.
 func TestGarbageOfAnswers(t *testing.T) {
 	limit := garbageLimit{percent: answerPercent, reserved: largeReserve}
-	for live, want := range map[int]int{0: 430, 100: 330, 250: 180, 300: 180, 1000: 600} {
+	for live, want := range map[int]int{0: 380, 100: 280, 250: 150, 300: 180, 1000: 600} {
 		garbage := (live + largeReserve>>20) * limit.percentWith(uint64(live<<20+largeReserve)) / 100
 		if garbage > want || garbage < want-(live+largeReserve>>20)/100-1 {
 			t.Errorf("%d MiB are live: %d MiB of garbage, want %d", live, garbage, want)

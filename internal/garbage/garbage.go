@@ -1,7 +1,8 @@
 // Copyright The kubectl-dra Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package commands
+// Package garbage sets how often a process collects garbage, by what it does.
+package garbage
 
 import (
 	"context"
@@ -10,11 +11,8 @@ import (
 	"runtime"
 	"runtime/debug"
 	"runtime/metrics"
-	"slices"
 	"sync/atomic"
 	"time"
-
-	"github.com/spf13/cobra"
 )
 
 // garbageLimit is the limit for garbage in memory. Most live memory is one snapshot.
@@ -56,15 +54,10 @@ const (
 	worthwhile = 32 << 20
 )
 
-// goesOn reports whether a command stays open, like a dashboard, a recorder or a server.
-func goesOn(root *cobra.Command, args []string) bool {
-	cmd, _, err := root.Find(args)
-	return err == nil && (cmd.Name() == "record" || cmd.Name() == "mcp" || cmd.Name() == "top" && !slices.Contains(args, "--once"))
-}
-
-// limitGarbage sets how often garbage is collected, unless the user has set that
-// with GOGC or GOMEMLIMIT. It holds until release is called.
-func limitGarbage(ctx context.Context, stays bool) (release func()) {
+// Limit sets how often garbage is collected, unless the user has set that with GOGC or GOMEMLIMIT.
+// A process that stays follows a cluster, and has to hold little memory; others answer and end. It
+// holds until release is called.
+func Limit(ctx context.Context, stays bool) (release func()) {
 	if os.Getenv("GOGC") != "" || os.Getenv("GOMEMLIMIT") != "" {
 		return func() {}
 	}
