@@ -20,6 +20,7 @@ import (
 	networkingv1 "k8s.io/api/networking/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
@@ -218,11 +219,11 @@ func checkConfigRights(t *testing.T, objects configured, account string) {
 		case *rbacv1.ClusterRole, *corev1.Namespace:
 			continue
 		}
-		meta, err := runtime.DefaultUnstructuredConverter.ToUnstructured(object)
+		named, err := meta.Accessor(object)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, cluster := object.(*rbacv1.ClusterRoleBinding); !cluster && meta["metadata"].(map[string]any)["namespace"] != namespace {
+		if _, cluster := object.(*rbacv1.ClusterRoleBinding); !cluster && named.GetNamespace() != namespace {
 			t.Errorf("%s is not in namespace %s", key, namespace)
 		}
 	}
