@@ -61,6 +61,7 @@ func answersOf(c *cluster.Cluster, found *cause.Found, now time.Time) []Answer {
 				advice = first
 			}
 			add(pod, string(e.Code), fact(e), fix(advice))
+		default:
 		}
 	}
 	for i := range found.Examination.Blocked {

@@ -272,4 +272,3 @@ func lastTime(event *eventsapi.Event) time.Time {
 	}
 	return event.EventTime.Time
 }
-
