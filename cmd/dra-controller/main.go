@@ -18,8 +18,8 @@ import (
 	"k8s.io/klog/v2"
 	"k8s.io/klog/v2/textlogger"
 
-	"github.com/kubectl-dra/kubectl-dra/internal/garbage"
 	"github.com/kubectl-dra/kubectl-dra/pkg/controller"
+	"github.com/kubectl-dra/kubectl-dra/pkg/garbage"
 	"github.com/kubectl-dra/kubectl-dra/pkg/render"
 )
 

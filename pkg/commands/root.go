@@ -17,7 +17,6 @@ import (
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 	"k8s.io/client-go/tools/clientcmd"
 
-	"github.com/kubectl-dra/kubectl-dra/internal/garbage"
 	"github.com/kubectl-dra/kubectl-dra/pkg/commands/check"
 	"github.com/kubectl-dra/kubectl-dra/pkg/commands/cli"
 	"github.com/kubectl-dra/kubectl-dra/pkg/commands/list"
@@ -27,6 +26,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/commands/trial"
 	"github.com/kubectl-dra/kubectl-dra/pkg/commands/why"
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
+	"github.com/kubectl-dra/kubectl-dra/pkg/garbage"
 )
 
 // Main is like Run, for a process that does nothing else: it also sets how often the

@@ -25,8 +25,10 @@ const (
 	// lookShare limits the part of the time that goes into looking: after an expensive look,
 	// the next one is put off.
 	lookShare = 0.2
-	// lookAgain is how old causes get where nothing changes: some come with time alone.
-	lookAgain = time.Minute
+	// lookAgain is how old causes get where nothing changes: some come with time alone. Expensive
+	// ones get older, by lookAgainTimes.
+	lookAgain      = time.Minute
+	lookAgainTimes = 20
 	// refreshEvery is how often the lists are read again that are not watched.
 	refreshEvery = time.Minute
 	// retryFirst and retryLast bound the time until a cluster is read again that could not be
@@ -117,7 +119,11 @@ func (f *Follower) follow(ctx context.Context) error {
 				f.Log.Error(err, "look at the cluster")
 			}
 		}
-		if !pause(ctx, f.Metrics.rests(l.rest())) {
+		next := time.Now().Add(l.rest())
+		if err := l.tell(ctx, next); err != nil && ctx.Err() == nil {
+			f.Log.Error(err, "publish events")
+		}
+		if !pause(ctx, time.Until(next)) {
 			return nil
 		}
 	}
@@ -145,14 +151,27 @@ type looker struct {
 	// amended counts the clusters of which this one was made, see [maxAmended].
 	amended int
 	found   *cause.Found
-	// at is when the causes were found, took how long that took.
-	at   time.Time
-	took time.Duration
+	// at is when the causes were found, took how long that took. picture is the time for which
+	// they are known; zero if they are not.
+	at, picture time.Time
+	took        time.Duration
+	// worked is how long the last look took.
+	worked time.Duration
 }
 
-// rest returns how long the next look is put off, and the least such time.
-func (l *looker) rest() (rest, least time.Duration) {
-	return max(l.Every, time.Duration(float64(l.took)/lookShare)-l.took), l.Every
+// rest returns how long the next look is put off.
+func (l *looker) rest() time.Duration {
+	rest := max(l.Every, time.Duration(float64(l.worked)/lookShare)-l.worked)
+	l.Metrics.delayed(rest - l.Every)
+	return rest
+}
+
+// tell publishes the answers as events. It takes no longer than until the next look.
+func (l *looker) tell(ctx context.Context, next time.Time) error {
+	if l.Events == nil || l.picture.IsZero() {
+		return nil
+	}
+	return l.Events.Publish(ctx, answersOf(l.cluster, l.found, l.picture), l.picture, time.Until(next))
 }
 
 // look publishes the causes of the cluster as it is. They are looked for only if something changed
@@ -161,7 +180,7 @@ func (l *looker) look(ctx context.Context) error {
 	began := time.Now()
 	l.looking.Store(began.Unix())
 	defer l.looking.Store(0)
-	l.took = 0
+	l.worked, l.picture = 0, time.Time{}
 	snap, err := l.snapshot(ctx)
 	if err != nil {
 		return err
@@ -170,17 +189,16 @@ func (l *looker) look(ctx context.Context) error {
 	if l.cluster != nil {
 		delta = cluster.Between(l.cluster.Snapshot, snap)
 	}
-	if delta == nil || delta.Any() || began.Sub(l.at) >= lookAgain {
+	if l.found == nil || delta.Any() || began.Sub(l.at) >= max(lookAgain, lookAgainTimes*l.took) {
 		if err := l.find(ctx, snap, delta); err != nil {
 			return err
 		}
-		l.at, l.took = began, time.Since(began)
+		l.worked = time.Since(began)
+		l.at, l.took = began, l.worked
 		l.Metrics.looked(l.took)
 	}
-	l.Metrics.publish(l.cluster, l.found, snap.Now())
-	if l.Events != nil {
-		return l.Events.Publish(ctx, answersOf(l.cluster, l.found, snap.Now()), snap.Now())
-	}
+	l.picture = snap.Now()
+	l.Metrics.publish(l.cluster, l.found, l.picture)
 	return nil
 }
 
@@ -203,6 +221,8 @@ func (l *looker) find(ctx context.Context, snap *snapshot.Snapshot, delta *clust
 	} else {
 		l.cluster, l.amended = l.cluster.With(delta), l.amended+1
 	}
+	// Until there are new causes, the memory of the earlier ones is of use.
+	l.found = nil
 	found, err := cause.Find(ctx, l.cluster, cause.Options{})
 	if err != nil {
 		return err

@@ -171,10 +171,9 @@ func (m *Metrics) looked(took time.Duration) {
 // failed counts a look that failed.
 func (m *Metrics) failed() { m.looks.WithLabelValues("error").Inc() }
 
-// rests notes the time until the next look, and returns it.
-func (m *Metrics) rests(rest, least time.Duration) time.Duration {
+// delayed notes by how much the next look is put off.
+func (m *Metrics) delayed(by time.Duration) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.delay = rest - least
-	return rest
+	m.delay = by
 }

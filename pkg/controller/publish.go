@@ -22,8 +22,8 @@ import (
 const ControllerName = "dra-controller"
 
 const (
-	// eventsPerSecond limits the events in a second, eventsBurst the events of one picture.
-	eventsPerSecond, eventsBurst = 5, 25
+	// eventsPerSecond limits the requests about events in a second, eventsBurst those at once.
+	eventsPerSecond, eventsBurst = 5, 5
 	// heldFor is the number of pictures in which an answer has to hold before it is published.
 	heldFor = 2
 	// changeFirst and changeLast bound the time after which an event with the same reason is
@@ -57,6 +57,8 @@ type Publisher struct {
 	// failing is the time without events after the next failure, until the end of the present one.
 	failing time.Duration
 	until   time.Time
+	// now is the time of the last request, end the time until which requests may be made.
+	now, end time.Time
 }
 
 // told has the published answer about a pod, and the answers in the last pictures.
@@ -77,13 +79,14 @@ func NewPublisher(client eventsv1.EventsV1Interface, metrics *Metrics, instance 
 	return &Publisher{client: client, metrics: metrics, instance: instance, limiter: rate.NewLimiter(eventsPerSecond, eventsBurst), failing: failedFirst}
 }
 
-// Publish publishes the answers in a picture of the given time. What the limit of events does not
-// permit is left to the next picture. Its errors are those of the API server; after one, it does
-// nothing for some time.
-func (p *Publisher) Publish(ctx context.Context, answers []Answer, now time.Time) error {
+// Publish publishes the answers in a picture of the given time, at the pace of the limit of
+// requests. What takes longer is left to the next picture. Its errors are those of the API server;
+// after one, it does nothing for some time.
+func (p *Publisher) Publish(ctx context.Context, answers []Answer, now time.Time, within time.Duration) error {
 	if now.Before(p.until) {
 		return nil
 	}
+	p.now, p.end = now, now.Add(within)
 	err := p.publish(ctx, answers, now)
 	if err != nil && ctx.Err() == nil {
 		p.count(eventFailed)
@@ -101,6 +104,9 @@ func (p *Publisher) publish(ctx context.Context, answers []Answer, now time.Time
 			return err
 		}
 	}
+	for _, t := range p.pods {
+		t.seen = false
+	}
 	for i := range answers {
 		uid := answers[i].Pod.UID
 		if p.pods[uid] == nil {
@@ -114,7 +120,7 @@ func (p *Publisher) publish(ctx context.Context, answers []Answer, now time.Time
 			continue
 		}
 		if t.hear(""); t.event != nil && t.held >= heldFor {
-			if _, err := p.remove(ctx, t, now); err != nil {
+			if _, err := p.remove(ctx, t); err != nil {
 				return err
 			}
 		}
@@ -124,7 +130,6 @@ func (p *Publisher) publish(ctx context.Context, answers []Answer, now time.Time
 	}
 	for i := range answers {
 		t := p.pods[answers[i].Pod.UID]
-		t.seen = false
 		if err := p.say(ctx, t, &answers[i], now); err != nil {
 			return err
 		}
@@ -158,11 +163,11 @@ func (p *Publisher) say(ctx context.Context, t *told, a *Answer, now time.Time) 
 		t.changes = min(2*t.changes, changeLast)
 	}
 	if t.event != nil {
-		if done, err := p.remove(ctx, t, now); !done || err != nil {
+		if done, err := p.remove(ctx, t); !done || err != nil {
 			return err
 		}
 	}
-	if !p.allowed(now) {
+	if !p.allowed(ctx) {
 		return nil
 	}
 	event := p.event(a, now)
@@ -202,7 +207,7 @@ func (p *Publisher) event(a *Answer, now time.Time) *eventsapi.Event {
 
 // repeat makes an event the next one of its series.
 func (p *Publisher) repeat(ctx context.Context, t *told, now time.Time) error {
-	if !p.allowed(now) {
+	if !p.allowed(ctx) {
 		return nil
 	}
 	count := int32(2)
@@ -224,8 +229,8 @@ func (p *Publisher) repeat(ctx context.Context, t *told, now time.Time) error {
 }
 
 // remove removes the event on a pod, and reports whether it is gone.
-func (p *Publisher) remove(ctx context.Context, t *told, now time.Time) (bool, error) {
-	if !p.allowed(now) {
+func (p *Publisher) remove(ctx context.Context, t *told) (bool, error) {
+	if !p.allowed(ctx) {
 		return false, nil
 	}
 	err := p.client.Events(t.event.Namespace).Delete(ctx, t.event.Name, metav1.DeleteOptions{})
@@ -254,13 +259,17 @@ func (p *Publisher) recall(ctx context.Context) error {
 	return nil
 }
 
-// allowed reports whether the limit permits one more request now.
-func (p *Publisher) allowed(now time.Time) bool {
-	if p.limiter.AllowN(now, 1) {
-		return true
+// allowed waits until the limit permits one more request, and reports whether it does in time.
+func (p *Publisher) allowed(ctx context.Context) bool {
+	next := p.limiter.ReserveN(p.now, 1)
+	delay := next.DelayFrom(p.now)
+	if p.now.Add(delay).After(p.end) || !pause(ctx, delay) {
+		next.CancelAt(p.now)
+		p.count(eventDelayed)
+		return false
 	}
-	p.count(eventDelayed)
-	return false
+	p.now = p.now.Add(delay)
+	return true
 }
 
 func (p *Publisher) count(result string) { p.metrics.events.WithLabelValues(result).Inc() }

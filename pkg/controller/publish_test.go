@@ -42,7 +42,7 @@ func newPublished(t *testing.T) *published {
 func (p *published) picture(answers ...Answer) []string {
 	p.t.Helper()
 	p.now = p.now.Add(5 * time.Second)
-	if err := p.Publish(p.t.Context(), answers, p.now); err != nil {
+	if err := p.Publish(p.t.Context(), answers, p.now, 0); err != nil {
 		p.t.Log(err)
 	}
 	var notes []string
@@ -139,8 +139,7 @@ func TestPublishSeries(t *testing.T) {
 	}
 }
 
-// TestPublishLimit publishes at most five events a second from picture to picture, and all in the
-// end.
+// TestPublishLimit publishes at most five events at once and five a second, and all in the end.
 func TestPublishLimit(t *testing.T) {
 	p := newPublished(t)
 	var answers []Answer
@@ -159,7 +158,7 @@ func TestPublishLimit(t *testing.T) {
 	if got := testutil.ToFloat64(p.metrics.events.WithLabelValues(eventDelayed)); got == 0 {
 		t.Error("no event counts as delayed")
 	}
-	for range 10 {
+	for range 20 {
 		p.picture(answers...)
 	}
 	if got := len(p.events()); got != len(answers) {
