@@ -50,7 +50,7 @@ subjects: [{kind: ServiceAccount, name: prometheus, namespace: ml}]`)
 	if err != nil {
 		t.Fatalf("no metrics: %v\n%s\n%v", err, metrics, controller.stderr.sofar())
 	}
-	if got := value(metrics, "dra_unread"); got != 0 {
+	if got := value(metrics, "dra_gaps"); got != 0 {
 		t.Errorf("%v things could not be read: %v", got, controller.stderr.sofar())
 	}
 	if code, _, stderr := controller.interrupt(t); code != 0 {

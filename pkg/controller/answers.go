@@ -71,7 +71,11 @@ func answersOf(c *cluster.Cluster, found *cause.Found, now time.Time) []Answer {
 			if len(b.Steps) > 0 {
 				step = by(b.Steps[0].Actor, b.Steps[0].Text)
 			}
-			add(pod, string(b.Code), b.Summary, step)
+			fact := b.Summary
+			if b.Code == api.DeviceAllocatedTwice {
+				fact = "Another claim has a device of this pod, too."
+			}
+			add(pod, string(b.Code), fact, step)
 		}
 	}
 	return list

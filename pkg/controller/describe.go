@@ -5,6 +5,7 @@ package controller
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -59,7 +60,7 @@ func describe(c *cluster.Cluster, found *cause.Found, at time.Time, podsMost int
 	s := &samples{at: map[string]int{}}
 	status, inv := found.Status, found.Examination.Inventory
 	s.add(pictureTime, float64(at.UnixNano())/float64(time.Second))
-	s.add(unread, float64(len(c.Snapshot.Gaps)))
+	s.add(gaps, float64(len(c.Snapshot.Gaps)))
 	s.capacity(status.Capacity)
 	for _, pool := range inv.Usage() {
 		s.devices(driverDevices, pool.Driver, pool.Devices)
@@ -137,16 +138,22 @@ func (s *samples) waiting(c *cluster.Cluster, found *cause.Found, at time.Time, 
 	for i, pod := range c.Waiting() {
 		code := "Unknown"
 		if e := found.Examination.Answers[i].Explanation; e != nil {
-			code = explain.Word(e)
+			code = codeOf(e)
 		}
 		seconds := 0.0
 		if !pod.CreationTimestamp.IsZero() {
 			seconds = at.Sub(pod.CreationTimestamp.Time).Seconds()
 		}
 		oldest = append(oldest, waits{[]string{pod.Namespace, pod.Name, code}, seconds})
-		for _, class := range found.Examination.Inventory.ClassesOf(pod) {
+		classes := found.Examination.Inventory.ClassesOf(pod)
+		if len(classes) == 0 {
+			classes = []string{noClass}
+		}
+		for _, class := range classes {
 			s.add(waitingPods, 1, class, code)
-			s.raise(longestWait, seconds, class)
+			if code != cause.SchedulingGated && code != cause.OtherScheduler {
+				s.raise(longestWait, seconds, class)
+			}
 		}
 	}
 	slices.SortStableFunc(oldest, func(a, b waits) int { return cmp.Compare(b.seconds, a.seconds) })
@@ -155,35 +162,69 @@ func (s *samples) waiting(c *cluster.Cluster, found *cause.Found, at time.Time, 
 	}
 }
 
+// noClass stands for the class of a pod whose claims are not known yet.
+const noClass = "(none)"
+
+// codeOf returns the reason code of a pod that waits or, if it fits, what else it waits for.
+func codeOf(e *api.Explanation) string {
+	switch {
+	case len(e.SchedulingGates) > 0:
+		return cause.SchedulingGated
+	case e.OtherScheduler != nil:
+		return cause.OtherScheduler
+	default:
+		return explain.Word(e)
+	}
+}
+
 func lower[T ~string](state T) string { return strings.ToLower(string(state)) }
 
 type usageKey struct{ namespace, class string }
 
+// usageTime is the time of a usage, and when it was last there.
+type usageTime struct {
+	seconds float64
+	seen    time.Time
+}
+
 // deviceSeconds adds up the time for which namespaces have devices.
 type deviceSeconds struct {
-	of map[usageKey]float64
+	of map[usageKey]*usageTime
 	// last is the usage at the time at.
 	last []inventory.Team
 	at   time.Time
 }
 
-// knownFor is the longest time between two pictures in which the usage counts as known.
-const knownFor = 2 * time.Minute
+const (
+	// knownFor is the longest time between two pictures in which the usage counts as known: looks
+	// at large clusters are minutes apart.
+	knownFor = 5 * time.Minute
+	// forgetAfter is the time after which names are forgotten that are in no picture.
+	forgetAfter = time.Hour
+)
 
 // add adds the time since the last usage, and returns the sums.
 func (d *deviceSeconds) add(usage []inventory.Team, at time.Time) []sample {
 	if passed := at.Sub(d.at); passed > 0 && passed <= knownFor {
 		for i := range d.last {
-			d.of[usageKey{d.last[i].Namespace, d.last[i].Class}] += passed.Seconds() * float64(d.last[i].Used)
+			d.of[usageKey{d.last[i].Namespace, d.last[i].Class}].seconds += passed.Seconds() * float64(d.last[i].Used)
 		}
 	}
 	d.last, d.at = usage, at
 	for i := range usage {
-		d.of[usageKey{usage[i].Namespace, usage[i].Class}] += 0
+		key := usageKey{usage[i].Namespace, usage[i].Class}
+		if d.of[key] == nil {
+			d.of[key] = &usageTime{}
+		}
+		d.of[key].seen = at
 	}
 	list := make([]sample, 0, len(d.of))
-	for key, seconds := range d.of {
-		list = append(list, sample{namespaceSeconds, seconds, []string{key.namespace, key.class}})
+	for key, sum := range d.of {
+		if at.Sub(sum.seen) > forgetAfter {
+			delete(d.of, key)
+			continue
+		}
+		list = append(list, sample{namespaceSeconds, sum.seconds, []string{key.namespace, key.class}})
 	}
 	return list
 }
@@ -195,21 +236,25 @@ const (
 	otherNames = "(other)"
 )
 
-// names has the first names of each label that is bounded. A name that is known stays.
-type names map[string]map[string]bool
+// names has the first names of each label that is bounded, and when they were last there. A name
+// that is known stays.
+type names map[string]map[string]time.Time
 
-// bound joins the samples whose labels have more names than there may be.
-func (n names) bound(list []sample, families map[string]Family) []sample {
+// bound joins the samples of a time whose labels have more names than there may be.
+func (n names) bound(list []sample, families map[string]Family, at time.Time) []sample {
+	for _, known := range n {
+		maps.DeleteFunc(known, func(_ string, seen time.Time) bool { return at.Sub(seen) > forgetAfter })
+	}
 	out := &samples{at: map[string]int{}}
 	for _, s := range list {
 		labels := slices.Clone(s.labels)
 		for i, label := range families[s.name].Labels {
 			switch label {
 			case "class", "driver", "namespace":
-				labels[i] = n.known(label, labels[i])
+				labels[i] = n.known(label, labels[i], at)
 			}
 		}
-		if s.name == longestWait {
+		if s.name == longestWait || s.name == waitingPodSeconds {
 			out.raise(s.name, s.value, labels...)
 		} else {
 			out.add(s.name, s.value, labels...)
@@ -218,16 +263,13 @@ func (n names) bound(list []sample, families map[string]Family) []sample {
 	return out.list
 }
 
-func (n names) known(label, name string) string {
+func (n names) known(label, name string, at time.Time) string {
 	if n[label] == nil {
-		n[label] = map[string]bool{}
+		n[label] = map[string]time.Time{}
 	}
-	switch {
-	case n[label][name]:
-	case len(n[label]) >= maxNames:
+	if _, known := n[label][name]; !known && len(n[label]) >= maxNames {
 		return otherNames
-	default:
-		n[label][name] = true
 	}
+	n[label][name] = at
 	return name
 }

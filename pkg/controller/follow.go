@@ -6,6 +6,7 @@ package controller
 import (
 	"context"
 	"fmt"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -38,6 +39,10 @@ const (
 	// maxAmended limits how many clusters are made from one another: then everything is worked
 	// out again, because memories, as of expressions, add up.
 	maxAmended = 1000
+	// lostFor is how long a list may be without a watch before the cluster is read anew: the API
+	// may be gone for good. gapsFor is the same for what could not be read at all.
+	lostFor = time.Minute
+	gapsFor = 30 * time.Minute
 	// stuckAfter is the time after which a look that did not end counts as stuck.
 	stuckAfter = 10 * time.Minute
 )
@@ -83,16 +88,16 @@ func (f *Follower) Start(ctx context.Context) error {
 		if err != nil {
 			f.Metrics.failed()
 			f.Log.Error(err, "cannot follow the cluster", "again", wait.String())
-			pause(ctx, wait)
-			wait = min(2*wait, retryLast)
 		}
+		pause(ctx, wait)
+		wait = min(2*wait, retryLast)
 	}
 	return nil
 }
 
-// follow reads a cluster and follows it until the context is done, or the connection was lost and
-// is back: the API server may be another release then, which is read once. Its errors are those of
-// the first reading.
+// follow reads a cluster and follows it until the context is done, or it has to be read anew: after
+// a lost connection the API server may be another release, which is read once, and what could not be
+// read may be readable by then. It fails if the cluster cannot be read or followed.
 func (f *Follower) follow(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -102,16 +107,21 @@ func (f *Follower) follow(ctx context.Context) error {
 	}
 	f.Log.Info("following the cluster", "server", f.Clients.Address())
 	l := &looker{Follower: f, watcher: watcher}
-	lost := false
+	began, lost := time.Now(), false
 	for {
-		_, trouble := watcher.Trouble()
+		since, trouble := watcher.Trouble()
 		switch {
+		case trouble != nil && time.Since(since) > lostFor:
+			return trouble
 		case trouble != nil && !lost:
 			lost = true
+			l.picture = time.Time{}
 			f.Metrics.failed()
 			f.Log.Error(trouble, "the cluster cannot be followed; what was published is the last that is known")
 		case trouble == nil && lost:
 			f.Log.Info("connected again")
+			return nil
+		case trouble == nil && l.gaps != "" && time.Since(began) > gapsFor:
 			return nil
 		case trouble == nil:
 			if err := l.look(ctx); err != nil && ctx.Err() == nil {
@@ -146,6 +156,8 @@ type looker struct {
 	*Follower
 	watcher   *collect.Watcher
 	refreshed time.Time
+	// gaps has the reasons of what could not be read.
+	gaps string
 
 	cluster *cluster.Cluster
 	// amended counts the clusters of which this one was made, see [maxAmended].
@@ -171,7 +183,13 @@ func (l *looker) tell(ctx context.Context, next time.Time) error {
 	if l.Events == nil || l.picture.IsZero() {
 		return nil
 	}
-	return l.Events.Publish(ctx, answersOf(l.cluster, l.found, l.picture), l.picture, time.Until(next))
+	ctx, cancel := context.WithDeadline(ctx, next)
+	defer cancel()
+	if err := l.Events.Publish(ctx, answersOf(l.cluster, l.found, l.picture), l.picture, time.Until(next)); ctx.Err() == nil {
+		return err
+	}
+	// The rest is left to the next picture.
+	return nil
 }
 
 // look publishes the causes of the cluster as it is. They are looked for only if something changed
@@ -197,6 +215,7 @@ func (l *looker) look(ctx context.Context) error {
 		l.at, l.took = began, l.worked
 		l.Metrics.looked(l.took)
 	}
+	l.report(snap)
 	l.picture = snap.Now()
 	l.Metrics.publish(l.cluster, l.found, l.picture)
 	return nil
@@ -207,11 +226,26 @@ func (l *looker) snapshot(ctx context.Context) (*snapshot.Snapshot, error) {
 	if time.Since(l.refreshed) < refreshEvery {
 		return l.watcher.Snapshot(), nil
 	}
+	l.refreshed = time.Now()
 	snap, err := l.watcher.Refresh(ctx)
-	if err == nil {
-		l.refreshed = time.Now()
+	if err != nil && ctx.Err() == nil {
+		l.Log.Error(err, "read what is not watched; what was read before stands")
+		return l.watcher.Snapshot(), nil
 	}
 	return snap, err
+}
+
+// report logs what could not be read, when that changes.
+func (l *looker) report(snap *snapshot.Snapshot) {
+	reasons := make([]string, 0, len(snap.Gaps))
+	for i := range snap.Gaps {
+		reasons = append(reasons, snap.Gaps[i].Reason)
+	}
+	gaps := strings.Join(reasons, "; ")
+	if gaps != l.gaps {
+		l.Log.Info("what could not be read", "gaps", gaps)
+	}
+	l.gaps = gaps
 }
 
 // find finds the causes in a snapshot, which differs by a delta from the one before.

@@ -39,7 +39,7 @@ const (
 	namespaceSeconds    = "dra_namespace_device_seconds_total"
 	pools               = "dra_pools"
 	evictionsDue        = "dra_evictions_due"
-	unread              = "dra_unread"
+	gaps                = "dra_gaps"
 	pictureTime         = "dra_picture_timestamp_seconds"
 	waitingPodSeconds   = "dra_waiting_pod_seconds"
 	lookDelay           = "dra_look_delay_seconds"
@@ -58,8 +58,8 @@ func Families() []Family {
 		gauge(driverDevices, "Devices of a driver by state, as 'kubectl dra pools' counts them.", "driver", "state"),
 		gauge(placeableDevices, "Claims for one device of the class that the allocator can place now, each beside the others, for pods without tolerations.", "class"),
 		gauge(placeableNodes, "Nodes that take at least so many claims for one device of the class.", "class", "size"),
-		gauge(pods, "Pods that wait for devices and do not fit (waiting), wait and fit now (starting), or have devices and cannot work with them (blocked).", "state"),
-		gauge(waitingPods, "Pods that wait for devices by reason code. A pod that asks for several classes counts for each of them.", "class", "code"),
+		gauge(pods, "Pods that wait for devices and do not start now (waiting), that wait and fit now (starting), or that have devices and cannot work with them (blocked).", "state"),
+		gauge(waitingPods, "Pods that wait for devices by reason code. A pod that asks for several classes counts for each of them; (none) stands for a class that is not known yet.", "class", "code"),
 		gauge(longestWait, "Age of the oldest pod that waits for devices of the class.", "class"),
 		gauge(blockedPods, "Pods that have devices and cannot work with them, by reason code.", "code"),
 		gauge(causes, "Causes behind pods that do not run and behind findings of 'kubectl dra doctor'.", "code", "severity"),
@@ -70,8 +70,8 @@ func Families() []Family {
 		gauge(namespaceIdle, "Devices of claims that no existing pod uses.", "namespace", "class"),
 		{Name: namespaceSeconds, Help: "Time for which claims of a namespace had devices, each device counted by itself. Time in which the controller did not know the cluster does not count.", Labels: []string{"namespace", "class"}, Type: prometheus.CounterValue},
 		gauge(pools, "Pools of a driver by state, as 'kubectl dra pools' prints them.", "driver", "state"),
-		gauge(evictionsDue, "Pods that are going to be evicted because of taints of devices."),
-		gauge(unread, "Resources that the controller could not read, so that the metrics may be incomplete."),
+		gauge(evictionsDue, "Pods that are going to be evicted because of taints of devices; a pod counts for each of the taints."),
+		gauge(gaps, "Resources that the controller could not read, so that the metrics may be incomplete."),
 		gauge(pictureTime, "Unix time of the picture of the cluster that the metrics describe."),
 		gauge(waitingPodSeconds, "Age of a pod that waits for devices, of the oldest ones; only with --pod-metrics.", "namespace", "pod", "code"),
 		gauge(lookDelay, "Time by which the next look at the cluster is put off, to bound the cost; 0 while the budget does not matter."),
@@ -105,7 +105,7 @@ func NewMetrics(podsMost int) *Metrics {
 		looks:    prometheus.NewCounterVec(prometheus.CounterOpts{Name: looksTotal, Help: "Looks at the cluster: ok, or error if it could not be read."}, []string{"result"}),
 		duration: prometheus.NewHistogram(prometheus.HistogramOpts{Name: lookDurationSeconds, Help: "Time that looks at the cluster take.", Buckets: prometheus.ExponentialBuckets(0.01, 4, 7)}),
 		events:   prometheus.NewCounterVec(prometheus.CounterOpts{Name: eventsTotal, Help: "Events on pods: published, removed, delayed by the limit of events per second, or failed."}, []string{"result"}),
-		seconds:  deviceSeconds{of: map[usageKey]float64{}}, names: names{},
+		seconds:  deviceSeconds{of: map[usageKey]*usageTime{}}, names: names{},
 	}
 	for _, f := range Families() {
 		m.families[f.Name], m.descs[f.Name] = f, prometheus.NewDesc(f.Name, f.Help, f.Labels, nil)
@@ -153,7 +153,7 @@ func (m *Metrics) publish(c *cluster.Cluster, found *cause.Found, at time.Time) 
 	samples := describe(c, found, at, m.podsMost)
 	samples = append(samples, m.seconds.add(found.Examination.Inventory.Teams(), at)...)
 	m.picture = make([]prometheus.Metric, 0, len(samples))
-	for _, s := range m.names.bound(samples, m.families) {
+	for _, s := range m.names.bound(samples, m.families, at) {
 		m.picture = append(m.picture, m.metric(s))
 	}
 }

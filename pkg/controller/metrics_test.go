@@ -134,12 +134,12 @@ func total(text, name, label string) int {
 
 // TestNames bounds the values of labels, and keeps those that are known.
 func TestNames(t *testing.T) {
-	n, families := names{}, NewMetrics(0).families
+	n, families, now := names{}, NewMetrics(0).families, time.Now()
 	var list []sample
 	for i := range maxNames + 10 {
 		list = append(list, sample{namespaceDevices, 1, []string{fmt.Sprint("team-", i), "gpu"}}, sample{longestWait, float64(i), []string{fmt.Sprint("class-", i)}})
 	}
-	bound := n.bound(list, families)
+	bound := n.bound(list, families, now)
 	at := func(list []sample, name string, labels ...string) float64 {
 		i := slices.IndexFunc(list, func(s sample) bool { return s.name == name && slices.Equal(s.labels, labels) })
 		if i < 0 {
@@ -155,8 +155,12 @@ func TestNames(t *testing.T) {
 		t.Errorf("other classes wait %v seconds, want the longest wait", got)
 	}
 	slices.Reverse(list)
-	if again := n.bound(list, families); at(again, namespaceDevices, "team-0", "gpu") != 1 || at(again, namespaceDevices, fmt.Sprint("team-", maxNames), "gpu") != -1 {
+	if again := n.bound(list, families, now); at(again, namespaceDevices, "team-0", "gpu") != 1 || at(again, namespaceDevices, fmt.Sprint("team-", maxNames), "gpu") != -1 {
 		t.Error("other names are known after another order")
+	}
+	later := n.bound([]sample{{namespaceDevices, 1, []string{"new", "gpu"}}}, families, now.Add(2*forgetAfter))
+	if at(later, namespaceDevices, "new", "gpu") != 1 {
+		t.Error("names that are gone for hours are known")
 	}
 }
 
@@ -166,7 +170,7 @@ func TestDeviceSeconds(t *testing.T) {
 	usage := func(used int) []inventory.Team {
 		return []inventory.Team{{Namespace: "ml", TeamClass: api.TeamClass{Class: "gpu", Used: used}}}
 	}
-	d := deviceSeconds{of: map[usageKey]float64{}}
+	d := deviceSeconds{of: map[usageKey]*usageTime{}}
 	start := time.Now()
 	for _, step := range []struct {
 		at   time.Duration
@@ -177,9 +181,9 @@ func TestDeviceSeconds(t *testing.T) {
 		{10 * time.Second, usage(3), 20},
 		{20 * time.Second, nil, 50},
 		{30 * time.Second, usage(1), 50},
-		{time.Hour, usage(5), 50},
-		{time.Hour - time.Minute, usage(5), 50},
-		{time.Hour, usage(5), 350},
+		{20 * time.Minute, usage(5), 50},
+		{19 * time.Minute, usage(5), 50},
+		{20 * time.Minute, usage(5), 350},
 	} {
 		got := d.add(step.used, start.Add(step.at))
 		if len(got) != 1 || got[0].value != step.want {

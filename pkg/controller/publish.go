@@ -4,9 +4,13 @@
 package controller
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"hash/fnv"
+	"net/http"
+	"strings"
 	"time"
 
 	"golang.org/x/time/rate"
@@ -16,10 +20,12 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	eventsv1 "k8s.io/client-go/kubernetes/typed/events/v1"
+
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
 // ControllerName is the reporting controller of events, and the name of the lease.
-const ControllerName = "dra-controller"
+const ControllerName = snapshot.ControllerName
 
 const (
 	// eventsPerSecond limits the requests about events in a second, eventsBurst those at once.
@@ -53,16 +59,20 @@ type Publisher struct {
 	limiter  *rate.Limiter
 	// pods are the pods that do not run or have an event; nil until the events of an earlier
 	// leader were read.
-	pods map[types.UID]*told
+	pods map[types.UID]*record
+	// first is the index of the answer to begin with, since the picture before left it out.
+	first int
 	// failing is the time without events after the next failure, until the end of the present one.
 	failing time.Duration
 	until   time.Time
-	// now is the time of the last request, end the time until which requests may be made.
+	// now is the time of the last request, end the time until which requests may be made. late is
+	// true after it.
 	now, end time.Time
+	late     bool
 }
 
-// told has the published answer about a pod, and the answers in the last pictures.
-type told struct {
+// record has the published answer about a pod, and the answers in the last pictures.
+type record struct {
 	// reason is the reason in the last pictures, held the number of these.
 	reason string
 	held   int
@@ -70,6 +80,8 @@ type told struct {
 	event *eventsapi.Event
 	// changes is the least time between two events with the same reason.
 	changes time.Duration
+	// refused is the time until which no event is published, since the API server refused one.
+	refused time.Time
 	// seen is true if there is an answer in the present picture.
 	seen bool
 }
@@ -80,22 +92,23 @@ func NewPublisher(client eventsv1.EventsV1Interface, metrics *Metrics, instance 
 }
 
 // Publish publishes the answers in a picture of the given time, at the pace of the limit of
-// requests. What takes longer is left to the next picture. Its errors are those of the API server;
-// after one, it does nothing for some time.
+// requests. What takes longer is left to the next picture. Its errors are those of the API server:
+// after a failure, it does nothing for some time, and an event that is refused concerns one pod
+// alone.
 func (p *Publisher) Publish(ctx context.Context, answers []Answer, now time.Time, within time.Duration) error {
 	if now.Before(p.until) {
 		return nil
 	}
-	p.now, p.end = now, now.Add(within)
+	p.now, p.end, p.late = now, now.Add(within), false
 	err := p.publish(ctx, answers, now)
-	if err != nil && ctx.Err() == nil {
+	if err != nil && !isRefusal(err) && ctx.Err() == nil {
 		p.count(eventFailed)
 		p.until = now.Add(p.failing)
 		p.failing = min(2*p.failing, failedLast)
 		return err
 	}
 	p.failing = failedFirst
-	return nil
+	return err
 }
 
 func (p *Publisher) publish(ctx context.Context, answers []Answer, now time.Time) error {
@@ -104,67 +117,83 @@ func (p *Publisher) publish(ctx context.Context, answers []Answer, now time.Time
 			return err
 		}
 	}
-	for _, t := range p.pods {
-		t.seen = false
+	for _, r := range p.pods {
+		r.seen = false
 	}
 	for i := range answers {
 		uid := answers[i].Pod.UID
 		if p.pods[uid] == nil {
-			p.pods[uid] = &told{changes: changeFirst}
+			p.pods[uid] = &record{changes: changeFirst}
 		}
 		p.pods[uid].hear(answers[i].Reason)
 	}
+	var refusal error
+	do := func(r *record, request func() error) error {
+		if p.late || now.Before(r.refused) {
+			return nil
+		}
+		err := request()
+		if err == nil || !isRefusal(err) {
+			return err
+		}
+		p.count(eventFailed)
+		r.refused, refusal = now.Add(failedLast), cmp.Or(refusal, err)
+		return nil
+	}
 	// What is not true any more goes first.
-	for uid, t := range p.pods {
-		if t.seen {
+	for uid, r := range p.pods {
+		if r.seen {
 			continue
 		}
-		if t.hear(""); t.event != nil && t.held >= heldFor {
-			if _, err := p.remove(ctx, t); err != nil {
+		if r.hear(""); r.event != nil && r.held >= heldFor {
+			if err := do(r, func() error { return p.remove(ctx, r) }); err != nil {
 				return err
 			}
 		}
-		if t.event == nil {
+		if r.event == nil {
 			delete(p.pods, uid)
 		}
 	}
 	for i := range answers {
-		t := p.pods[answers[i].Pod.UID]
-		if err := p.say(ctx, t, &answers[i], now); err != nil {
+		at := (p.first + i) % len(answers)
+		r := p.pods[answers[at].Pod.UID]
+		if err := do(r, func() error { return p.say(ctx, r, &answers[at], now) }); err != nil {
 			return err
 		}
+		if p.late {
+			p.first = at
+			break
+		}
 	}
-	return nil
+	return refusal
 }
 
 // hear notes the reason in a picture, empty if there is no answer.
-func (t *told) hear(reason string) {
-	if t.reason != reason {
-		t.reason, t.held = reason, 0
+func (r *record) hear(reason string) {
+	if r.reason != reason {
+		r.reason, r.held = reason, 0
 	}
-	t.held++
-	t.seen = reason != ""
+	r.held++
+	r.seen = reason != ""
 }
 
-// say publishes an answer that holds, unless that was done.
-func (p *Publisher) say(ctx context.Context, t *told, a *Answer, now time.Time) error {
-	if t.held < heldFor {
+// say publishes an answer that holds, unless that was done. The event before it is removed after
+// that, with the next picture.
+func (p *Publisher) say(ctx context.Context, r *record, a *Answer, now time.Time) error {
+	if r.held < heldFor {
 		return nil
 	}
-	if t.event != nil && t.event.Reason == a.Reason {
-		switch since := now.Sub(lastTime(t.event)); {
-		case t.event.Note == a.Note && since < repeatAfter:
+	if r.event != nil {
+		same, since := r.event.Reason == a.Reason, now.Sub(lastTime(r.event))
+		switch {
+		case same && r.event.Note == a.Note && since < repeatAfter:
 			return nil
-		case t.event.Note == a.Note:
-			return p.repeat(ctx, t, now)
-		case since < t.changes:
+		case same && r.event.Note == a.Note:
+			return p.repeat(ctx, r, now)
+		case since < changeFirst || same && since < r.changes:
 			return nil
-		}
-		t.changes = min(2*t.changes, changeLast)
-	}
-	if t.event != nil {
-		if done, err := p.remove(ctx, t); !done || err != nil {
-			return err
+		case same:
+			r.changes = min(2*r.changes, changeLast)
 		}
 	}
 	if !p.allowed(ctx) {
@@ -181,9 +210,17 @@ func (p *Publisher) say(ctx context.Context, t *told, a *Answer, now time.Time) 
 	case err != nil:
 		return fmt.Errorf("create an event about pod %s/%s: %w", a.Pod.Namespace, a.Pod.Name, err)
 	}
-	t.event = created
+	p.abandon(r.event)
+	r.event = created
 	p.count(eventPublished)
 	return nil
+}
+
+// abandon leaves an event to be removed, if there is one.
+func (p *Publisher) abandon(event *eventsapi.Event) {
+	if event != nil {
+		p.pods[types.UID(event.Namespace+"/"+event.Name)] = &record{event: event, held: heldFor}
+	}
 }
 
 // event returns the event for an answer. Equal answers about a pod have one name.
@@ -192,8 +229,9 @@ func (p *Publisher) event(a *Answer, now time.Time) *eventsapi.Event {
 	_, _ = fmt.Fprintf(sum, "%s\x00%s\x00%s", a.Pod.UID, a.Reason, a.Note)
 	suffix := fmt.Sprintf(".%016x", sum.Sum64())
 	const maxName = 253
+	name := strings.TrimRight(a.Pod.Name[:min(len(a.Pod.Name), maxName-len(suffix))], "-.") + suffix
 	return &eventsapi.Event{
-		ObjectMeta:          metav1.ObjectMeta{Namespace: a.Pod.Namespace, Name: a.Pod.Name[:min(len(a.Pod.Name), maxName-len(suffix))] + suffix},
+		ObjectMeta:          metav1.ObjectMeta{Namespace: a.Pod.Namespace, Name: name},
 		EventTime:           metav1.NewMicroTime(now),
 		ReportingController: ControllerName,
 		ReportingInstance:   p.instance,
@@ -206,56 +244,60 @@ func (p *Publisher) event(a *Answer, now time.Time) *eventsapi.Event {
 }
 
 // repeat makes an event the next one of its series.
-func (p *Publisher) repeat(ctx context.Context, t *told, now time.Time) error {
+func (p *Publisher) repeat(ctx context.Context, r *record, now time.Time) error {
 	if !p.allowed(ctx) {
 		return nil
 	}
 	count := int32(2)
-	if t.event.Series != nil {
-		count = t.event.Series.Count + 1
+	if r.event.Series != nil {
+		count = r.event.Series.Count + 1
 	}
 	patch := fmt.Appendf(nil, `{"series":{"count":%d,"lastObservedTime":%q}}`, count, now.UTC().Format(metav1.RFC3339Micro))
-	patched, err := p.client.Events(t.event.Namespace).Patch(ctx, t.event.Name, types.MergePatchType, patch, metav1.PatchOptions{})
+	patched, err := p.client.Events(r.event.Namespace).Patch(ctx, r.event.Name, types.MergePatchType, patch, metav1.PatchOptions{})
 	switch {
 	case apierrors.IsNotFound(err):
-		t.event = nil
+		r.event = nil
 		return nil
 	case err != nil:
-		return fmt.Errorf("repeat event %s/%s: %w", t.event.Namespace, t.event.Name, err)
+		return fmt.Errorf("repeat event %s/%s: %w", r.event.Namespace, r.event.Name, err)
 	}
-	t.event = patched
+	r.event = patched
 	p.count(eventPublished)
 	return nil
 }
 
-// remove removes the event on a pod, and reports whether it is gone.
-func (p *Publisher) remove(ctx context.Context, t *told) (bool, error) {
+// remove removes the event on a pod.
+func (p *Publisher) remove(ctx context.Context, r *record) error {
 	if !p.allowed(ctx) {
-		return false, nil
+		return nil
 	}
-	err := p.client.Events(t.event.Namespace).Delete(ctx, t.event.Name, metav1.DeleteOptions{})
+	err := p.client.Events(r.event.Namespace).Delete(ctx, r.event.Name, metav1.DeleteOptions{})
 	if err != nil && !apierrors.IsNotFound(err) {
-		return false, fmt.Errorf("remove event %s/%s: %w", t.event.Namespace, t.event.Name, err)
+		return fmt.Errorf("remove event %s/%s: %w", r.event.Namespace, r.event.Name, err)
 	}
-	t.event = nil
+	r.event = nil
 	p.count(eventRemoved)
-	return true, nil
+	return nil
 }
 
-// recall reads the events that an earlier leader has published.
+// recall reads the events that an earlier leader has published. Of several on a pod one stays.
 func (p *Publisher) recall(ctx context.Context) error {
 	list, err := p.client.Events(metav1.NamespaceAll).List(ctx, metav1.ListOptions{FieldSelector: "reportingController=" + ControllerName})
 	if err != nil {
 		return fmt.Errorf("read the events of an earlier leader: %w", err)
 	}
-	pods := map[types.UID]*told{}
+	p.pods = map[types.UID]*record{}
 	for i := range list.Items {
 		event := &list.Items[i]
-		if event.Regarding.Kind == "Pod" && event.ReportingController == ControllerName {
-			pods[event.Regarding.UID] = &told{event: event, changes: changeFirst}
+		about := &event.Regarding
+		if about.Kind != "Pod" || about.Namespace != event.Namespace || event.ReportingController != ControllerName {
+			continue
 		}
+		if before := p.pods[about.UID]; before != nil {
+			p.abandon(before.event)
+		}
+		p.pods[about.UID] = &record{event: event, changes: changeFirst}
 	}
-	p.pods = pods
 	return nil
 }
 
@@ -265,6 +307,7 @@ func (p *Publisher) allowed(ctx context.Context) bool {
 	delay := next.DelayFrom(p.now)
 	if p.now.Add(delay).After(p.end) || !pause(ctx, delay) {
 		next.CancelAt(p.now)
+		p.late = true
 		p.count(eventDelayed)
 		return false
 	}
@@ -273,6 +316,16 @@ func (p *Publisher) allowed(ctx context.Context) bool {
 }
 
 func (p *Publisher) count(result string) { p.metrics.events.WithLabelValues(result).Inc() }
+
+// isRefusal reports whether the API server works, and refuses one request alone.
+func isRefusal(err error) bool {
+	var status apierrors.APIStatus
+	if !errors.As(err, &status) || apierrors.IsUnauthorized(err) || apierrors.IsTooManyRequests(err) {
+		return false
+	}
+	code := status.Status().Code
+	return code >= http.StatusBadRequest && code < http.StatusInternalServerError
+}
 
 // lastTime returns when an event was last observed.
 func lastTime(event *eventsapi.Event) time.Time {

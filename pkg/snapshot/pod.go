@@ -22,3 +22,11 @@ func Waits(pod *corev1.Pod) bool {
 func Pending(claim *resourceapi.ResourceClaim) bool {
 	return claim.Status.Allocation == nil && claim.DeletionTimestamp == nil
 }
+
+// ControllerName is the reporting controller of the events of dra-controller, and the name of its
+// lease.
+const ControllerName = "dra-controller"
+
+// IsAnswer reports whether an event has an answer of dra-controller: that is no fact about the
+// cluster, and nothing may be concluded from it.
+func IsAnswer(event *corev1.Event) bool { return event.ReportingController == ControllerName }

@@ -129,7 +129,7 @@ func TestScrape(t *testing.T) {
 		`count({__name__=~"dra_.*", exported_namespace!=""}) or vector(0)`: 0,
 		`count(dra_pods{namespace="kubectl-dra", pod="dra-controller-0"})`: 3,
 		// This API server has no metrics, which tell the feature gates.
-		`max(dra_unread)`: 1,
+		`max(dra_gaps)`: 1,
 	} {
 		if value := p.query(t.Context(), t, expr); len(value) != 1 || value[0].F != want {
 			t.Errorf("%s is %s, want %v", expr, value, want)

@@ -113,7 +113,7 @@ func (c *collector) readEvents(ctx context.Context, namespaces map[string]bool, 
 				return serverError(ctx, c.server, err)
 			}
 			for _, event := range events {
-				if wanted(&event.InvolvedObject) && !known[event.UID] {
+				if wanted(&event.InvolvedObject) && !known[event.UID] && !snapshot.IsAnswer(event) {
 					c.snapshot.Events = append(c.snapshot.Events, event)
 				}
 			}

@@ -231,7 +231,9 @@ func (c *collector) events() func(context.Context) error {
 				return err
 			}
 			for _, event := range events {
-				found[cmp.Or(string(event.UID), event.Name)] = event
+				if !snapshot.IsAnswer(event) {
+					found[cmp.Or(string(event.UID), event.Name)] = event
+				}
 			}
 		}
 		for _, event := range found {

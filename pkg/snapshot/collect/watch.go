@@ -87,6 +87,8 @@ func (w *Watcher) Snapshot() *snapshot.Snapshot {
 	s.Quotas, s.LimitRanges, s.Budgets, s.CompositePodGroups = added.Quotas, added.LimitRanges, added.Budgets, added.CompositePodGroups
 	s.VolumeClaims, s.Volumes, s.StorageClasses = added.VolumeClaims, added.Volumes, added.StorageClasses
 	s.Workloads = snapshot.Overlay(added.Workloads, s.Workloads)
+	// These are watched only if a claim named one at the beginning.
+	s.ComputeDomains, s.Cliques = snapshot.Overlay(added.ComputeDomains, s.ComputeDomains), snapshot.Overlay(added.Cliques, s.Cliques)
 	s.Gaps = append(s.Gaps, added.Gaps...)
 	sortGaps(s.Gaps)
 	return s

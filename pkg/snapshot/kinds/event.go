@@ -7,6 +7,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	eventsv1 "k8s.io/api/events/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
 // decodeNewEvent decodes an event of events.k8s.io/v1, which is the same
@@ -42,10 +44,13 @@ func eventSeries(series *eventsv1.EventSeries) *corev1.EventSeries {
 	return &corev1.EventSeries{Count: series.Count, LastObservedTime: series.LastObservedTime}
 }
 
-// relevantEvent drops events about things that have nothing to do with claims.
+// relevantEvent drops events about things that have nothing to do with claims, and answers.
 func relevantEvent(event *corev1.Event, err error) (metav1.Object, error) {
 	if err != nil {
 		return nil, err
+	}
+	if snapshot.IsAnswer(event) {
+		return nil, nil
 	}
 	switch event.InvolvedObject.Kind {
 	case "Node", "Namespace", "ConfigMap", "Secret", "Service", "Endpoints", "EndpointSlice", "Ingress",

@@ -656,3 +656,27 @@ func TestErrorsQuoteNothingOfWhatIsNoObject(t *testing.T) {
 }
 
 func second[T any](_ T, err error) error { return err }
+
+// TestLoadNoAnswers leaves out the events of dra-controller: they say what was concluded from a
+// cluster, and are no facts about it.
+func TestLoadNoAnswers(t *testing.T) {
+	const events = `
+apiVersion: v1
+kind: List
+items:
+- {apiVersion: v1, kind: Event, metadata: {namespace: ml, name: kubelet}, involvedObject: {kind: Pod, namespace: ml, name: train}, reportingComponent: kubelet, type: Warning, reason: FailedPrepareDynamicResources}
+- {apiVersion: v1, kind: Event, metadata: {namespace: ml, name: core}, involvedObject: {kind: Pod, namespace: ml, name: train}, reportingComponent: dra-controller, type: Warning, reason: PreparationFailed}
+- {apiVersion: events.k8s.io/v1, kind: Event, metadata: {namespace: ml, name: new}, regarding: {kind: Pod, namespace: ml, name: train}, reportingController: dra-controller, type: Warning, reason: PreparationFailed}
+`
+	path := filepath.Join(t.TempDir(), "events.yaml")
+	if err := os.WriteFile(path, []byte(events), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s, err := load.Load(t.Context(), []string{path}, load.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(s.Events) != 1 || s.Events[0].Name != "kubelet" {
+		t.Errorf("%d events, want that of the kubelet alone", len(s.Events))
+	}
+}
