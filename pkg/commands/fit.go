@@ -18,7 +18,6 @@ import (
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
-	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/target"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/commands/cli"
@@ -303,15 +302,7 @@ func (o *fitOptions) shapeIn(s *cluster.Cluster, from *cli.Source, given *manife
 	if err != nil {
 		return nil, nil, err
 	}
-	found, err := target.Find(s, options)
-	if err != nil {
-		return nil, nil, err
-	}
-	if len(found.Claims) == 0 {
-		return nil, nil, &explain.TargetError{Target: found.Object, Message: found.Object.Title() + " has no claims that copies could be made of"}
-	}
-	shape, snap := forecast.ShapeOf(s.Snapshot, found)
-	return shape, snap, nil
+	return forecast.ShapeFor(s, options)
 }
 
 // target returns the named target, or the only one in the files.

@@ -13,8 +13,24 @@ import (
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/target"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
+	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
+	"github.com/kubectl-dra/kubectl-dra/pkg/explain"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
+
+// ShapeFor finds a target and returns its shape, see [ShapeOf]. It fails with a
+// [*explain.TargetError] if there is no such target, or if it has no claims.
+func ShapeFor(c *cluster.Cluster, options target.Options) (*Shape, *snapshot.Snapshot, error) {
+	found, err := target.Find(c, options)
+	if err != nil {
+		return nil, nil, err
+	}
+	if len(found.Claims) == 0 {
+		return nil, nil, &explain.TargetError{Target: found.Object, Message: found.Object.Title() + " has no claims that copies could be made of"}
+	}
+	shape, snap := ShapeOf(c.Snapshot, found)
+	return shape, snap, nil
+}
 
 // ShapeOf returns the shape of a target: a pod like its pod, or for a claim or a template a
 // pod with a claim like that. The snapshot that is returned has what the shape needs.

@@ -4,16 +4,13 @@
 package manifest
 
 import (
-	"fmt"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	resourceapi "k8s.io/api/resource/v1"
-	schedulingv1alpha3 "k8s.io/api/scheduling/v1alpha3"
-	schedulingapi "k8s.io/api/scheduling/v1beta1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/kubectl-dra/kubectl-dra/pkg/admission"
+	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/target"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/commands/cli"
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
@@ -34,99 +31,16 @@ type Manifests struct {
 // changed. Paths are the files that they were read from, empty for what no edit can
 // be made in.
 func Place(objects *snapshot.Snapshot, namespace string, paths []string) *Manifests {
-	return &Manifests{Objects: inNamespace(objects, namespace), texts: readTexts(paths, namespace)}
+	return &Manifests{Objects: objects.InNamespace(namespace), texts: readTexts(paths, namespace)}
 }
 
-// Over returns a snapshot in which the objects were applied. Containers of pods that are
-// new have the requests and limits that the LimitRanges of their namespace give them.
-func (m *Manifests) Over(snap *snapshot.Snapshot) *snapshot.Snapshot {
-	applied := snap.With(m.Objects)
-	completed := *m.Objects
-	completed.Pods, completed.Workloads = slices.Clone(m.Objects.Pods), slices.Clone(m.Objects.Workloads)
-	limits := func(namespace string) []*corev1.LimitRange {
-		return slices.DeleteFunc(slices.Clone(applied.LimitRanges), func(r *corev1.LimitRange) bool { return r.Namespace != namespace })
-	}
-	for i, pod := range completed.Pods {
-		if ranges := limits(pod.Namespace); len(ranges) > 0 && snap.Pod(pod.Namespace, pod.Name) == nil {
-			completed.Pods[i] = admission.WithDefaults(ranges, pod)
-		}
-	}
-	for i, w := range completed.Workloads {
-		if ranges := limits(w.Namespace); len(ranges) > 0 {
-			completed.Workloads[i] = w.DeepCopy()
-			template := &completed.Workloads[i].Template
-			admission.SetDefaults(ranges, &template.ObjectMeta, &template.Spec)
-		}
-	}
-	return snap.With(&completed)
-}
+// Over returns a snapshot in which the objects were applied.
+func (m *Manifests) Over(snap *snapshot.Snapshot) *snapshot.Snapshot { return target.Apply(snap, m.Objects) }
 
-// inNamespace returns manifests in which every object has a namespace, as
-// kubectl apply -n would give it one. The argument is not changed.
-func inNamespace(objects *snapshot.Snapshot, namespace string) *snapshot.Snapshot {
-	placed := *objects
-	place(&placed.Pods, namespace, (*corev1.Pod).DeepCopy)
-	place(&placed.Claims, namespace, (*resourceapi.ResourceClaim).DeepCopy)
-	place(&placed.Templates, namespace, (*resourceapi.ResourceClaimTemplate).DeepCopy)
-	place(&placed.PodGroups, namespace, (*schedulingapi.PodGroup).DeepCopy)
-	place(&placed.CompositePodGroups, namespace, (*schedulingv1alpha3.CompositePodGroup).DeepCopy)
-	place(&placed.VolumeClaims, namespace, (*corev1.PersistentVolumeClaim).DeepCopy)
-	place(&placed.Quotas, namespace, (*corev1.ResourceQuota).DeepCopy)
-	place(&placed.LimitRanges, namespace, (*corev1.LimitRange).DeepCopy)
-	place(&placed.Outlines, namespace, (*snapshot.Outline).DeepCopy)
-	place(&placed.Workloads, namespace, func(w *snapshot.Workload) *snapshot.Workload {
-		placed := *w
-		return &placed
-	})
-	return &placed
-}
-
-// place puts copies of the objects without a namespace into one.
-func place[T metav1.Object](list *[]T, namespace string, copyOf func(T) T) {
-	placed := make([]T, len(*list))
-	for i, object := range *list {
-		if object.GetNamespace() == "" {
-			object = copyOf(object)
-			object.SetNamespace(namespace)
-		}
-		placed[i] = object
-	}
-	*list = placed
-}
-
-// Targets lists the targets that need an explanation: pods and workloads that use devices,
-// then the claims and templates that none of them uses. skipped has the others, as "Pod
-// web". uses reports whether a pod uses devices.
+// Targets lists the targets that need an explanation, see [target.Among]. It fails if there are
+// none.
 func (m *Manifests) Targets(uses func(*corev1.Pod) bool) (targets []explain.Options, skipped []string, err error) {
-	objects, used := m.Objects, map[api.ObjectRef]bool{}
-	add := func(target api.ObjectRef, pod *corev1.Pod) {
-		if !uses(pod) {
-			skipped = append(skipped, fmt.Sprintf("%s %s (uses no devices)", target.Kind, target.Name))
-			return
-		}
-		targets = append(targets, explain.Options{Object: target})
-		for _, c := range pod.Spec.ResourceClaims {
-			if c.ResourceClaimName != nil {
-				used[api.Ref(api.KindClaim, target.Namespace, *c.ResourceClaimName)] = true
-			}
-			if c.ResourceClaimTemplateName != nil {
-				used[api.Ref(api.KindTemplate, target.Namespace, *c.ResourceClaimTemplateName)] = true
-			}
-		}
-	}
-	for _, pod := range objects.Pods {
-		add(api.RefTo(api.KindPod, pod), pod)
-	}
-	for _, workload := range objects.Workloads {
-		add(workload.Ref(), &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: workload.Namespace, Name: workload.Name}, Spec: workload.Template.Spec})
-	}
-	for _, c := range cli.Candidates(objects) {
-		if (c.Kind.Kind == api.KindClaim || c.Kind.Kind == api.KindTemplate) && !used[c.Ref()] {
-			targets = append(targets, explain.Options{Object: c.Ref()})
-		}
-	}
-	skipped = append(skipped, objects.SkippedNames...)
-	if len(targets) > 0 {
+	if targets, skipped = target.Among(m.Objects, uses); len(targets) > 0 {
 		return targets, skipped, nil
 	}
 	there := "there is none"

@@ -86,7 +86,7 @@ func TestInNamespaceLeavesItsInputAlone(t *testing.T) {
 		Templates: []*resourceapi.ResourceClaimTemplate{{ObjectMeta: named("", "t")}},
 		Workloads: []*snapshot.Workload{workload("apps/v1", "Deployment", "", "d")},
 	}
-	placed := inNamespace(objects, "ml")
+	placed := objects.InNamespace("ml")
 	for _, c := range cli.Candidates(placed) {
 		if want := "ml"; c.Object.GetNamespace() != want && c.Object.GetNamespace() != "web" {
 			t.Errorf("%s %s is in namespace %q, want %q", c.Kind.Kind, c.Object.GetName(), c.Object.GetNamespace(), want)

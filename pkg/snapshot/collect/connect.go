@@ -24,12 +24,15 @@ import (
 	schedulingv1alpha3 "k8s.io/api/scheduling/v1alpha3"
 	schedulingapi "k8s.io/api/scheduling/v1beta1"
 	storageapi "k8s.io/api/storage/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/discovery/cached/memory"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
+	"k8s.io/client-go/restmapper"
 	"k8s.io/client-go/tools/clientcmd"
 	"k8s.io/client-go/util/connrotation"
 	"k8s.io/client-go/util/flowcontrol"
@@ -88,6 +91,29 @@ func newClients(getter genericclioptions.RESTClientGetter, dial func(ctx context
 		return Clients{}, fmt.Errorf("read kubeconfig: %w", err)
 	}
 
+	clients, err := clientsOf(config, dial)
+	if err != nil {
+		return Clients{}, err
+	}
+	clients.Namespace, clients.Mapper = namespace, mapper
+	return clients, nil
+}
+
+// NewClientsOf is like [NewClients], from a connection. The default namespace is "default".
+func NewClientsOf(config *rest.Config) (Clients, error) {
+	clients, err := clientsOf(config, nil)
+	if err != nil {
+		return Clients{}, err
+	}
+	clients.Namespace = metav1.NamespaceDefault
+	discovered := memory.NewMemCacheClient(clients.Discovery)
+	clients.Mapper = restmapper.NewShortcutExpander(restmapper.NewDeferredDiscoveryRESTMapper(discovered), discovered, func(string) {})
+	return clients, nil
+}
+
+// clientsOf makes clients without a namespace and a mapper; dial may be nil for the usual way to
+// connect.
+func clientsOf(config *rest.Config, dial func(ctx context.Context, network, address string) (net.Conn, error)) (Clients, error) {
 	config = rest.CopyConfig(config)
 	if dial != nil {
 		config.Dial = dial
@@ -106,7 +132,6 @@ func newClients(getter genericclioptions.RESTClientGetter, dial func(ctx context
 	if err != nil {
 		return Clients{}, fmt.Errorf("set up connection to %s: %w", serverAddress(config), err)
 	}
-	clients.Namespace, clients.Mapper = namespace, mapper
 	return clients, nil
 }
 
