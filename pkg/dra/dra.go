@@ -71,7 +71,8 @@ func Read(ctx context.Context, config *rest.Config) (*Cluster, error) {
 }
 
 // ReadFor is like [Read], with what is only read for the object of a question: its events and,
-// if it has a pod template, the object itself.
+// if it has a pod template, the object itself. A user who may not read all namespaces gets
+// what is in that of the object.
 func ReadFor(ctx context.Context, config *rest.Config, object api.ObjectRef) (*Cluster, error) {
 	about := &snapshot.Argument{Resource: object.Kind, Namespace: object.Namespace, Name: object.Name}
 	if object.APIGroup != "" {
@@ -86,7 +87,7 @@ func read(ctx context.Context, config *rest.Config, about *snapshot.Argument) (*
 		return nil, err
 	}
 	snap, err := collect.Collect(ctx, clients, collect.Options{
-		AllNamespaces: true, Target: about, Scaling: about != nil,
+		AllNamespaces: about == nil, Target: about, Scaling: about != nil,
 		Creates: true, UsesVolumes: true, Evicts: true, Ends: true,
 		Starting: true, Health: true, Admission: true, ComputeDomains: true,
 	})

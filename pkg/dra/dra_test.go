@@ -98,7 +98,7 @@ func TestAnswersOfTheProgram(t *testing.T) {
 	}
 }
 
-// server has an example cluster behind the few paths that are read; all others are not there.
+// server starts an API server with one node and one device, and returns a connection to it.
 func server(t *testing.T) *rest.Config {
 	t.Helper()
 	list := func(version, kind string, items ...map[string]any) map[string]any {
@@ -123,6 +123,8 @@ func server(t *testing.T) *rest.Config {
 	pod := map[string]any{"containers": []any{map[string]any{"name": "main", "image": "main"}}, "resourceClaims": []any{map[string]any{"name": "gpu", "resourceClaimTemplateName": "gpu"}}}
 	train := named("ml", "train", map[string]any{"replicas": 1, "selector": map[string]any{"matchLabels": map[string]any{"app": "train"}}, "template": map[string]any{"metadata": map[string]any{"labels": map[string]any{"app": "train"}}, "spec": pod}})
 	train["apiVersion"], train["kind"] = "apps/v1", "Deployment"
+	node := named("", "node-a", nil)
+	node["status"] = map[string]any{"allocatable": map[string]any{"pods": "10"}}
 	answers := map[string]any{
 		"/version": map[string]any{"major": "1", "minor": "37", "gitVersion": "v1.37.1"},
 		"/api":     map[string]any{"kind": "APIVersions", "versions": []string{"v1"}},
@@ -130,11 +132,15 @@ func server(t *testing.T) *rest.Config {
 		"/apis": map[string]any{"apiVersion": "v1", "kind": "APIGroupList", "groups": []any{map[string]any{
 			"name": "apps", "versions": []any{map[string]any{"groupVersion": "apps/v1", "version": "v1"}}, "preferredVersion": map[string]any{"groupVersion": "apps/v1", "version": "v1"},
 		}}},
-		"/apis/apps/v1":            resources("apps/v1", resource("deployments", "Deployment")),
-		"/apis/resource.k8s.io/v1": resources(dra, resource("resourceclaims", "ResourceClaim")),
-		"/api/v1/nodes":            list("v1", "Node", named("", "node-a", nil)),
-		"/api/v1/namespaces":       list("v1", "Namespace", named("", "ml", nil)),
-		"/api/v1/pods":             list("v1", "Pod", named("ml", "eval", pod)),
+		"/apis/apps/v1":                resources("apps/v1", resource("deployments", "Deployment")),
+		"/apis/resource.k8s.io/v1":     resources(dra, resource("resourceclaims", "ResourceClaim")),
+		"/api/v1/nodes":                list("v1", "Node", node),
+		"/api/v1/events":               list("v1", "Event"),
+		"/api/v1/resourcequotas":       list("v1", "ResourceQuota"),
+		"/api/v1/limitranges":          list("v1", "LimitRange"),
+		"/api/v1/namespaces/ml/events": list("v1", "Event"),
+		"/api/v1/namespaces":           list("v1", "Namespace", named("", "ml", nil)),
+		"/api/v1/pods":                 list("v1", "Pod", named("ml", "eval", pod)),
 		"/apis/" + dra + "/resourceslices": list(dra, "ResourceSlice", named("", "slice", map[string]any{
 			"driver": "gpu.example.com", "nodeName": "node-a", "devices": []any{map[string]any{"name": "gpu-0"}},
 			"pool": map[string]any{"name": "node-a", "generation": 1, "resourceSliceCount": 1},
@@ -148,7 +154,6 @@ func server(t *testing.T) *rest.Config {
 		answer, ok := answers[r.URL.Path]
 		w.Header().Set("Content-Type", "application/json")
 		if !ok {
-			t.Log(r.URL)
 			w.WriteHeader(http.StatusNotFound)
 			answer = map[string]any{"apiVersion": "v1", "kind": "Status", "status": "Failure", "reason": "NotFound", "code": http.StatusNotFound}
 		}
