@@ -70,9 +70,9 @@ func Read(ctx context.Context, config *rest.Config) (*Cluster, error) {
 	return read(ctx, config, nil)
 }
 
-// ReadFor is like [Read], with what is only read for the object of a question: its events and,
-// if it has a pod template, the object itself. A user who may not read all namespaces gets
-// what is in that of the object.
+// ReadFor reads a cluster as [Read] does, for a question about one object: its events and, if
+// it has a pod template, the object itself are read, too. Where a user may not read all
+// namespaces, only the namespace of the object is read.
 func ReadFor(ctx context.Context, config *rest.Config, object api.ObjectRef) (*Cluster, error) {
 	about := &snapshot.Argument{Resource: object.Kind, Namespace: object.Namespace, Name: object.Name}
 	if object.APIGroup != "" {

@@ -232,7 +232,7 @@ func TestErrors(t *testing.T) {
 	}
 }
 
-// TestDocument keeps the example of the document the same as one that runs.
+// TestDocument looks for the example of the document among those that run.
 func TestDocument(t *testing.T) {
 	document, err := os.ReadFile("../../docs/go.md")
 	if err != nil {
