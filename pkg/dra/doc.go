@@ -1,9 +1,9 @@
 // Copyright The kubectl-dra Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package dra answers programs as kubectl dra answers people: why pods, claims and workloads
-// do not get their devices, what is wrong in a cluster, and how many more copies of something
-// fit. [Load] and [Read] are the way in.
+// Package dra gives programs the answers of kubectl dra: why pods, claims and workloads do not
+// get their devices, what is wrong in a cluster, and how many copies of something fit. [Load]
+// and [Read] are the way in.
 //
 // The answers are the objects that "-o json" prints, of package
 // [github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1].

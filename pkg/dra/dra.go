@@ -24,25 +24,24 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/load"
 )
 
-// Types of errors. What is wrong with a file or a manifest is an *InputError, with the place. If
-// the object of a question does not exist or has no claims, that is a *TargetError.
 type (
-	InputError  = load.InputError
+	// InputError says what is wrong with a file or a manifest, and where.
+	InputError = load.InputError
+	// TargetError says that the object of a question does not exist, or has no claims.
 	TargetError = target.Error
-)
 
-// Types of errors of [Read] and [ReadFor]. *UnauthorizedError and *ForbiddenError mean that the
-// user is not known to the API server, or may read nothing; *NoDRAError that the API server does
-// not serve resource.k8s.io; *ServerError that it did not answer. [ReadFor] fails with an
-// *UnknownResourceError if the API server does not have the kind, and with a *NoTemplateError if
-// the object has no pod template.
-type (
-	UnauthorizedError    = collect.UnauthorizedError
-	ForbiddenError       = collect.ForbiddenError
-	NoDRAError           = collect.NoDRAError
-	ServerError          = collect.ServerError
+	// UnauthorizedError says that the API server does not know the user.
+	UnauthorizedError = collect.UnauthorizedError
+	// ForbiddenError says that the user may read nothing.
+	ForbiddenError = collect.ForbiddenError
+	// NoDRAError says that the API server does not serve resource.k8s.io.
+	NoDRAError = collect.NoDRAError
+	// ServerError says that the API server did not answer.
+	ServerError = collect.ServerError
+	// UnknownResourceError says that the API server does not have the kind of [ReadFor].
 	UnknownResourceError = collect.UnknownResourceError
-	NoTemplateError      = collect.NoTemplateError
+	// NoTemplateError says that the object of [ReadFor] has no pod template.
+	NoTemplateError = collect.NoTemplateError
 )
 
 // Cluster is the state of a cluster at one time. It never changes, and is safe for concurrent
@@ -70,8 +69,9 @@ func Read(ctx context.Context, config *rest.Config) (*Cluster, error) {
 	return read(ctx, config, nil)
 }
 
-// ReadFor is like [Read], with what is only read for the object of a question: its events and,
-// if it has a pod template, the object itself.
+// ReadFor reads a cluster as [Read] does, for a question about one object: its events and, if
+// it has a pod template, the object itself are read, too. Where a user may not read all
+// namespaces, only the namespace of the object is read.
 func ReadFor(ctx context.Context, config *rest.Config, object api.ObjectRef) (*Cluster, error) {
 	about := &snapshot.Argument{Resource: object.Kind, Namespace: object.Namespace, Name: object.Name}
 	if object.APIGroup != "" {
@@ -86,7 +86,7 @@ func read(ctx context.Context, config *rest.Config, about *snapshot.Argument) (*
 		return nil, err
 	}
 	snap, err := collect.Collect(ctx, clients, collect.Options{
-		AllNamespaces: true, Target: about, Scaling: about != nil,
+		AllNamespaces: about == nil, Target: about, Scaling: about != nil,
 		Creates: true, UsesVolumes: true, Evicts: true, Ends: true,
 		Starting: true, Health: true, Admission: true, ComputeDomains: true,
 	})

@@ -29,6 +29,10 @@ func ExampleCluster_Why() {
 		fmt.Println("-", remedy.Change)
 	}
 	// Output:
+	// DoesNotFit ConstraintUnsatisfiable
+	// Node gpu-03 has 8 available, at most 4 with the same pcieRoot; request gpus needs 8 devices.
+	// - request 4 devices instead of 8 in request gpus
+	// - remove the constraint: the same resource.kubernetes.io/pcieRoot
 }
 
 func ExampleCluster_Status() {
@@ -41,12 +45,19 @@ func ExampleCluster_Status() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	for _, cause := range status.Causes {
-		if cause.Severity == api.SeverityError {
-			fmt.Println(cause.Pods, "pods:", cause.Message)
-		}
+	for _, class := range status.Capacity {
+		fmt.Println(class.Class, "has room for", class.Placeable.AtLeast)
+	}
+	for _, cause := range status.Causes[:2] {
+		fmt.Println(cause.Code, cause.Severity, cause.Pods)
 	}
 	// Output:
+	// decoder.example.com has room for 1
+	// gpu-partition.example.com has room for 3
+	// gpu.example.com has room for 13
+	// nic.example.com has room for 61
+	// ConstraintUnsatisfiable Error 1
+	// DeviceTainted Error 1
 }
 
 func ExampleCluster_Fit() {
@@ -65,9 +76,15 @@ func ExampleCluster_Fit() {
 	}
 	fmt.Println("now:", fit.Now.AtLeast)
 	for _, nodes := range fit.Nodes {
-		fmt.Println(nodes.Now, "on each of", nodes.Names)
+		if nodes.Now > 0 {
+			fmt.Println(nodes.Now, "on each of", nodes.Names)
+		}
 	}
 	// Output:
+	// now: 10
+	// 6 on each of [gpu-03]
+	// 2 on each of [gpu-04]
+	// 2 on each of [gpu-02]
 }
 
 func ExampleCluster_With() {
