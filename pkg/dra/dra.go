@@ -24,23 +24,24 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/load"
 )
 
+// Types of errors.
 type (
-	// InputError says what is wrong with a file or a manifest, and where.
+	// InputError is the fault of a file or a manifest, with its place.
 	InputError = load.InputError
-	// TargetError says that the object of a question does not exist, or has no claims.
+	// TargetError tells that the object of a question does not exist or has no claims.
 	TargetError = target.Error
 
-	// UnauthorizedError says that the API server does not know the user.
+	// UnauthorizedError tells that the API server does not know the user.
 	UnauthorizedError = collect.UnauthorizedError
-	// ForbiddenError says that the user may read nothing.
+	// ForbiddenError tells that the user may read nothing.
 	ForbiddenError = collect.ForbiddenError
-	// NoDRAError says that the API server does not serve resource.k8s.io.
+	// NoDRAError tells that the API server does not serve resource.k8s.io.
 	NoDRAError = collect.NoDRAError
-	// ServerError says that the API server did not answer.
+	// ServerError tells that a request to the API server failed.
 	ServerError = collect.ServerError
-	// UnknownResourceError says that the API server does not have the kind of [ReadFor].
+	// UnknownResourceError tells that the API server does not have the kind, for [ReadFor].
 	UnknownResourceError = collect.UnknownResourceError
-	// NoTemplateError says that the object of [ReadFor] has no pod template.
+	// NoTemplateError tells that the object has no pod template, for [ReadFor].
 	NoTemplateError = collect.NoTemplateError
 )
 

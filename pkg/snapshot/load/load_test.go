@@ -657,8 +657,8 @@ func TestErrorsQuoteNothingOfWhatIsNoObject(t *testing.T) {
 
 func second[T any](_ T, err error) error { return err }
 
-// TestLoadNoAnswers leaves out the events of dra-controller: they say what was concluded from a
-// cluster, and are no facts about it.
+// TestLoadNoAnswers leaves out the events of dra-controller: what was concluded from a cluster is no
+// fact of it.
 func TestLoadNoAnswers(t *testing.T) {
 	const events = `
 apiVersion: v1
