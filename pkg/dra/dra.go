@@ -24,25 +24,25 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/load"
 )
 
-// Types of errors. What is wrong with a file or a manifest is an *InputError, with the place. If
-// the object of a question does not exist or has no claims, that is a *TargetError.
+// Types of errors.
 type (
-	InputError  = load.InputError
+	// InputError is the fault of a file or a manifest, with its place.
+	InputError = load.InputError
+	// TargetError tells that the object of a question does not exist or has no claims.
 	TargetError = target.Error
-)
 
-// Types of errors of [Read] and [ReadFor]. *UnauthorizedError and *ForbiddenError mean that the
-// user is not known to the API server, or may read nothing; *NoDRAError that the API server does
-// not serve resource.k8s.io; *ServerError that it did not answer. [ReadFor] fails with an
-// *UnknownResourceError if the API server does not have the kind, and with a *NoTemplateError if
-// the object has no pod template.
-type (
-	UnauthorizedError    = collect.UnauthorizedError
-	ForbiddenError       = collect.ForbiddenError
-	NoDRAError           = collect.NoDRAError
-	ServerError          = collect.ServerError
+	// UnauthorizedError tells that the API server does not know the user.
+	UnauthorizedError = collect.UnauthorizedError
+	// ForbiddenError tells that the user may read nothing.
+	ForbiddenError = collect.ForbiddenError
+	// NoDRAError tells that the API server does not serve resource.k8s.io.
+	NoDRAError = collect.NoDRAError
+	// ServerError tells that a request to the API server failed.
+	ServerError = collect.ServerError
+	// UnknownResourceError tells that the API server does not have the kind, for [ReadFor].
 	UnknownResourceError = collect.UnknownResourceError
-	NoTemplateError      = collect.NoTemplateError
+	// NoTemplateError tells that the object has no pod template, for [ReadFor].
+	NoTemplateError = collect.NoTemplateError
 )
 
 // Cluster is the state of a cluster at one time. It never changes, and is safe for concurrent

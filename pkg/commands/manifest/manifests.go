@@ -35,7 +35,9 @@ func Place(objects *snapshot.Snapshot, namespace string, paths []string) *Manife
 }
 
 // Over returns a snapshot in which the objects were applied.
-func (m *Manifests) Over(snap *snapshot.Snapshot) *snapshot.Snapshot { return target.Apply(snap, m.Objects) }
+func (m *Manifests) Over(snap *snapshot.Snapshot) *snapshot.Snapshot {
+	return target.Apply(snap, m.Objects)
+}
 
 // Targets lists the targets that need an explanation, see [target.Among]. It fails if there are
 // none.
