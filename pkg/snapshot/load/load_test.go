@@ -657,8 +657,7 @@ func TestErrorsQuoteNothingOfWhatIsNoObject(t *testing.T) {
 
 func second[T any](_ T, err error) error { return err }
 
-// TestLoadNoAnswers leaves out the events of dra-controller: what was concluded from a cluster is no
-// fact of it.
+// TestLoadNoAnswers leaves out the events of dra-controller, which are conclusions and no facts.
 func TestLoadNoAnswers(t *testing.T) {
 	const events = `
 apiVersion: v1
