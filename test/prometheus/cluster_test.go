@@ -46,10 +46,15 @@ func exampleServer(t *testing.T) string {
 	}
 	// What a cluster serves, though there is nothing of it here.
 	for _, kind := range []schema.GroupVersionKind{
-		{Version: "v1", Kind: "Event"}, {Version: "v1", Kind: "ResourceQuota"}, {Version: "v1", Kind: "LimitRange"},
-		{Version: "v1", Kind: "PersistentVolumeClaim"}, {Version: "v1", Kind: "PersistentVolume"},
-		{Group: "storage.k8s.io", Version: "v1", Kind: "StorageClass"}, {Group: "policy", Version: "v1", Kind: "PodDisruptionBudget"},
-		{Group: "apps", Version: "v1", Kind: "DaemonSet"}, {Group: "batch", Version: "v1", Kind: "Job"},
+		{Version: "v1", Kind: "Event"},
+		{Version: "v1", Kind: "ResourceQuota"},
+		{Version: "v1", Kind: "LimitRange"},
+		{Version: "v1", Kind: "PersistentVolumeClaim"},
+		{Version: "v1", Kind: "PersistentVolume"},
+		{Group: "storage.k8s.io", Version: "v1", Kind: "StorageClass"},
+		{Group: "policy", Version: "v1", Kind: "PodDisruptionBudget"},
+		{Group: "apps", Version: "v1", Kind: "DaemonSet"},
+		{Group: "batch", Version: "v1", Kind: "Job"},
 	} {
 		add(kind, true)
 	}

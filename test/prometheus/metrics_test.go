@@ -7,18 +7,18 @@ import (
 	"context"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/kubectl-dra/kubectl-dra/pkg/controller"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/collect"
 	client "github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	dto "github.com/prometheus/client_model/go"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"k8s.io/klog/v2/ktesting"
-
-	"github.com/kubectl-dra/kubectl-dra/pkg/controller"
-	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/collect"
 )
 
 // described are the names and labels in the text of a [client.Desc].
@@ -47,7 +47,7 @@ func metrics(t *testing.T) map[string][]string {
 		all[found[1]] = labels
 	}
 	const histogram = "dra_look_duration_seconds"
-	all[histogram+"_bucket"] = append(all[histogram], "le")
+	all[histogram+"_bucket"] = slices.Concat(all[histogram], []string{"le"})
 	all[histogram+"_sum"], all[histogram+"_count"] = all[histogram], all[histogram]
 	delete(all, histogram)
 	return all
