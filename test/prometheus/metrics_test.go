@@ -12,13 +12,14 @@ import (
 	"testing"
 	"time"
 
-	"github.com/kubectl-dra/kubectl-dra/pkg/controller"
-	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/collect"
 	client "github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	dto "github.com/prometheus/client_model/go"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"k8s.io/klog/v2/ktesting"
+
+	"github.com/kubectl-dra/kubectl-dra/pkg/controller"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/collect"
 )
 
 // described are the names and labels in the text of a [client.Desc].
