@@ -39,7 +39,7 @@ const (
 	// maxAmended limits how many clusters are made from one another: then everything is worked
 	// out again, because memories, as of expressions, add up.
 	maxAmended = 1000
-	// lostFor is how long a list may be without a watch before the cluster is read anew: the API
+	// lostFor is how long a list may be without a watch before the cluster is read again: the API
 	// may be gone for good. gapsFor is the same for what could not be read at all.
 	lostFor = time.Minute
 	gapsFor = 30 * time.Minute
@@ -95,7 +95,7 @@ func (f *Follower) Start(ctx context.Context) error {
 	return nil
 }
 
-// follow reads a cluster and follows it until the context is done, or it has to be read anew: after
+// follow reads a cluster and follows it until the context is done, or it has to be read again: after
 // a lost connection the API server may be another release, which is read once, and what could not be
 // read may be readable by then. It fails if the cluster cannot be read or followed.
 func (f *Follower) follow(ctx context.Context) error {

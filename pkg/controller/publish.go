@@ -92,7 +92,7 @@ func NewPublisher(client eventsv1.EventsV1Interface, metrics *Metrics, instance 
 }
 
 // Publish publishes the answers in a picture of the given time, at the pace of the limit of
-// requests. What takes longer is left to the next picture. Its errors are those of the API server:
+// requests. What takes longer is left to the next picture. It returns errors of the API server:
 // after a failure, it does nothing for some time, and an event that is refused concerns one pod
 // alone.
 func (p *Publisher) Publish(ctx context.Context, answers []Answer, now time.Time, within time.Duration) error {

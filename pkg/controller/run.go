@@ -35,7 +35,7 @@ type Options struct {
 	// ProbeAddress is the address of /healthz and /readyz, "0" for none.
 	ProbeAddress string
 	// LeaderElection is true if one of several replicas works. Its lease is in the namespace of
-	// the pod or, elsewhere, in that of the flags.
+	// the pod or, elsewhere, in the namespace of the flags.
 	LeaderElection bool
 	// Events is true to publish events.
 	Events bool
@@ -47,7 +47,7 @@ type Options struct {
 }
 
 // Run runs the controller until the context is done. It fails if it cannot serve, and when it does
-// not lead any more: the process has to begin anew then.
+// not lead any more: the process has to be restarted then.
 func Run(ctx context.Context, flags genericclioptions.RESTClientGetter, opts Options) error {
 	ctrl.SetLogger(opts.Log)
 	config, err := flags.ToRESTConfig()

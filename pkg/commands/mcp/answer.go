@@ -75,7 +75,7 @@ func firstLines(text string, limit int) (kept string, left int) {
 	return text[:end], strings.Count(strings.TrimSuffix(text[end:], "\n"), "\n") + 1
 }
 
-// joinLines joins two texts, each of which has whole lines.
+// joinLines joins two texts of whole lines.
 func joinLines(a, b string) string {
 	if a != "" && b != "" {
 		return strings.TrimRight(a, "\n") + "\n\n" + b

@@ -199,6 +199,6 @@ func (c *commandLine) args(o *options, in common) ([]string, error) {
 	if len(lines) > 0 {
 		return nil, errors.New(strings.Join(lines, "\n"))
 	}
-	// The last value of a flag counts: those of the client stand behind those of the server.
+	// The last value of a flag counts: the flags of the client come after the flags of the server.
 	return slices.Concat(c.words, reads, c.flags, []string{"--"}, c.operands), nil
 }
