@@ -61,6 +61,8 @@ type Claims struct {
 	// made has the claims that the resourceclaim controller has made from templates, by the
 	// UID of the pod.
 	made func() map[types.UID][]*resourceapi.ResourceClaim
+	// users has the pods that name each claim.
+	users func() map[types.NamespacedName][]*corev1.Pod
 }
 
 type extendedClaims = layers[podKey, *resourceapi.ResourceClaim]
@@ -69,6 +71,12 @@ type extendedClaims = layers[podKey, *resourceapi.ResourceClaim]
 // classes, and all but a few claims.
 func newClaims(snap *snapshot.Snapshot, gates *Gates, sibling *Claims, changed *difference[*resourceapi.ResourceClaim]) *Claims {
 	c := &Claims{snap: snap, gates: gates, made: sync.OnceValue(func() map[types.UID][]*resourceapi.ResourceClaim { return claimsMade(snap.Claims) })}
+	if sibling != nil && snapshot.SameList(sibling.snap.Pods, snap.Pods) {
+		c.users = sibling.users
+	} else {
+		pods := snap.Pods
+		c.users = sync.OnceValue(func() map[types.NamespacedName][]*corev1.Pod { return usersOfClaims(pods) })
+	}
 	switch {
 	case !gates.Enabled(GateExtendedResource):
 	case sibling != nil && sibling.classOf != nil && snapshot.SameList(sibling.snap.Classes, snap.Classes):
@@ -100,6 +108,25 @@ func claimsMade(claims []*resourceapi.ResourceClaim) map[types.UID][]*resourceap
 		}
 	}
 	return made
+}
+
+func usersOfClaims(pods []*corev1.Pod) map[types.NamespacedName][]*corev1.Pod {
+	users := map[types.NamespacedName][]*corev1.Pod{}
+	for _, pod := range pods {
+		for name := range resourceclaim.PodClaims(pod) {
+			key := types.NamespacedName{Namespace: pod.Namespace, Name: name}
+			if of := users[key]; len(of) == 0 || of[len(of)-1] != pod {
+				users[key] = append(of, pod)
+			}
+		}
+	}
+	return users
+}
+
+// Users returns the pods that name a claim, whether they may use it yet or not, in the order of the
+// snapshot.
+func (c *Claims) Users(namespace, name string) []*corev1.Pod {
+	return c.users()[types.NamespacedName{Namespace: namespace, Name: name}]
 }
 
 // podKey identifies a pod as an owner reference does.

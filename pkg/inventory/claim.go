@@ -29,19 +29,19 @@ import (
 func (v *Inventory) Claims() []api.Claim {
 	list := make([]api.Claim, 0, len(v.cluster.Snapshot.Claims))
 	for _, claim := range v.cluster.Snapshot.Claims {
-		list = append(list, describeClaim(v.eligible, v.pods, claim))
+		list = append(list, describeClaim(v.eligible, claim))
 	}
 	return list
 }
 
-func describeClaim(eligible *eligibility.Devices, pods podsByClaim, claim *resourceapi.ResourceClaim) api.Claim {
+func describeClaim(eligible *eligibility.Devices, claim *resourceapi.ResourceClaim) api.Claim {
 	out := api.Claim{
 		TypeMeta:  typeMeta("Claim"),
 		Namespace: claim.Namespace, Name: claim.Name, Labels: claim.Labels,
-		State: claimState(claim), Requests: requestsOf(eligible, pods, claim),
+		State: claimState(claim), Requests: requestsOf(eligible, claim),
 	}
 	out.Created, out.AgeSeconds = age(eligible.Facts, claim.CreationTimestamp)
-	users := pods.of(claim)
+	users := eligible.Facts.Claims.Users(claim.Namespace, claim.Name)
 	out.PodCount = len(users)
 	for _, pod := range users[:min(len(users), maxPods)] {
 		out.Pods = append(out.Pods, pod.Name)
@@ -58,7 +58,7 @@ func describeClaim(eligible *eligibility.Devices, pods podsByClaim, claim *resou
 		out.AllocatedAt = allocation.AllocationTimestamp
 		out.Node, out.Scope = allocationScope(allocation)
 	}
-	out.Flags = claimFlags(eligible, pods, claim)
+	out.Flags = claimFlags(eligible, claim)
 	return out
 }
 
@@ -100,12 +100,12 @@ func templateOf(pod *corev1.Pod, claim *resourceapi.ResourceClaim) string {
 	return ""
 }
 
-func requestsOf(eligible *eligibility.Devices, pods podsByClaim, claim *resourceapi.ResourceClaim) []api.ClaimRequest {
+func requestsOf(eligible *eligibility.Devices, claim *resourceapi.ResourceClaim) []api.ClaimRequest {
 	requests := make([]api.ClaimRequest, 0, len(claim.Spec.Devices.Requests))
 	for i := range claim.Spec.Devices.Requests {
 		r := &claim.Spec.Devices.Requests[i]
 		out := api.ClaimRequest{Name: r.Name}
-		if use, ok := extendedUse(pods, claim, r.Name); ok {
+		if use, ok := extendedUse(eligible.Facts, claim, r.Name); ok {
 			out.ExtendedResource, out.Container = use.ResourceName, use.ContainerName
 		}
 		if exact := r.Exactly; exact != nil {
@@ -130,8 +130,8 @@ func requestsOf(eligible *eligibility.Devices, pods podsByClaim, claim *resource
 
 // extendedUse finds what a request of the claim for a pod's extended resources
 // stands for.
-func extendedUse(pods podsByClaim, claim *resourceapi.ResourceClaim, request string) (use corev1.ContainerExtendedResourceRequest, ok bool) {
-	for _, pod := range pods.of(claim) {
+func extendedUse(facts *cluster.Cluster, claim *resourceapi.ResourceClaim, request string) (use corev1.ContainerExtendedResourceRequest, ok bool) {
+	for _, pod := range facts.Claims.Users(claim.Namespace, claim.Name) {
 		if use, ok = cluster.ExtendedResourceRequest(pod, claim, request); ok {
 			break
 		}
@@ -182,23 +182,23 @@ const NoPodUsesIt = "no pod uses it, and the scheduler allocates claims for pods
 // WaitsForPod reports whether no pod uses a claim, which then gets no devices. It is
 // false where pods could not be read.
 func (v *Inventory) WaitsForPod(claim *resourceapi.ResourceClaim) bool {
-	return waitsForPod(v.cluster, v.pods, claim)
+	return waitsForPod(v.cluster, claim)
 }
 
-func waitsForPod(facts *cluster.Cluster, pods podsByClaim, claim *resourceapi.ResourceClaim) bool {
-	return snapshot.Pending(claim) && len(pods.of(claim)) == 0 &&
+func waitsForPod(facts *cluster.Cluster, claim *resourceapi.ResourceClaim) bool {
+	return snapshot.Pending(claim) && len(facts.Claims.Users(claim.Namespace, claim.Name)) == 0 &&
 		podsKnown(facts, claim.Namespace) && !orphaned(facts, claim)
 }
 
 // claimFlags returns the unexpected properties of a claim, as far as they are known.
-func claimFlags(eligible *eligibility.Devices, pods podsByClaim, claim *resourceapi.ResourceClaim) []api.ClaimFlag {
+func claimFlags(eligible *eligibility.Devices, claim *resourceapi.ResourceClaim) []api.ClaimFlag {
 	var flags []api.ClaimFlag
 	flag := func(name api.FlagName, format string, args ...any) {
 		flags = append(flags, api.ClaimFlag{Name: name, Message: fmt.Sprintf(format, args...)})
 	}
 	allocation := claim.Status.Allocation
 	podsKnown := podsKnown(eligible.Facts, claim.Namespace)
-	awaited := awaited(eligible.Facts, pods, claim)
+	awaited := awaited(eligible.Facts, claim)
 	if claim.DeletionTimestamp != nil {
 		if holders := keepers(claim); len(holders) > 0 {
 			flag(api.FlagHeld, "its deletion waits for %s", strings.Join(holders, ", "))
@@ -206,7 +206,7 @@ func claimFlags(eligible *eligibility.Devices, pods podsByClaim, claim *resource
 	}
 	orphaned := podsKnown && orphaned(eligible.Facts, claim)
 	switch {
-	case waitsForPod(eligible.Facts, pods, claim):
+	case waitsForPod(eligible.Facts, claim):
 		flag(api.FlagWaitingForPod, NoPodUsesIt)
 	case allocation != nil && len(claim.Status.ReservedFor) == 0 && len(awaited) == 0:
 		flag(api.FlagUnreserved, "it has devices, but is reserved for nobody")
@@ -219,7 +219,7 @@ func claimFlags(eligible *eligibility.Devices, pods podsByClaim, claim *resource
 			flag(api.FlagStaleReservation, "it is reserved for pod %s, %s", consumer.Name, why)
 		}
 	}
-	for _, pod := range pods.of(claim) {
+	for _, pod := range eligible.Facts.Claims.Users(claim.Namespace, claim.Name) {
 		if snapshot.Finished(pod) {
 			continue
 		}
@@ -246,7 +246,7 @@ func claimFlags(eligible *eligibility.Devices, pods podsByClaim, claim *resource
 		if why := heldTwice(eligible.Facts, claim, result); why != "" && !slices.Contains(flags, api.ClaimFlag{Name: api.FlagDeviceTwice, Message: why}) {
 			flag(api.FlagDeviceTwice, "%s", why)
 		}
-		if health, message := healthSaid(eligible.Facts, pods, cluster.Holder{Claim: claim, Result: result}); health == string(corev1.ResourceHealthStatusUnhealthy) {
+		if health, message := healthSaid(eligible.Facts, cluster.Holder{Claim: claim, Result: result}); health == string(corev1.ResourceHealthStatusUnhealthy) {
 			flag(api.FlagDeviceUnhealthy, "device %s is unhealthy%s", deviceID(result), after(": ", message))
 		}
 		for _, c := range cluster.OddConditions(claim, result) {
@@ -282,11 +282,11 @@ func orphaned(facts *cluster.Cluster, claim *resourceapi.ResourceClaim) bool {
 
 // awaited lists the conditions for which the binding of pods waits. Once a pod is
 // bound, and for a claim that no pod is known to use, nothing waits.
-func awaited(facts *cluster.Cluster, pods podsByClaim, claim *resourceapi.ResourceClaim) []cluster.AwaitedCondition {
+func awaited(facts *cluster.Cluster, claim *resourceapi.ResourceClaim) []cluster.AwaitedCondition {
 	waiting := func(pod *corev1.Pod) bool {
 		return pod.Spec.NodeName == "" && pod.DeletionTimestamp == nil
 	}
-	if !slices.ContainsFunc(pods.of(claim), waiting) {
+	if !slices.ContainsFunc(facts.Claims.Users(claim.Namespace, claim.Name), waiting) {
 		return nil
 	}
 	return facts.Claims.Awaited(claim)

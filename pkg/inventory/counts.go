@@ -38,13 +38,13 @@ func (t *tally) open() int {
 	return t.by[api.DeviceStateFree] + t.by[api.DeviceStateTainted] + t.by[api.DeviceStateUnusable]
 }
 
-func tallyOf(eligible *eligibility.Devices, plain *plainNodes, pods podsByClaim, pool *cluster.Pool) tally {
+func tallyOf(eligible *eligibility.Devices, plain *plainNodes, pool *cluster.Pool) tally {
 	t := tally{by: map[api.DeviceState]int{}}
 	for _, d := range devicesOf(pool) {
 		state, _ := deviceState(eligible, &d)
 		t.by[state]++
 		t.total++
-		if health, message := healthOf(eligible.Facts, pods, &d); health == string(corev1.ResourceHealthStatusUnhealthy) {
+		if health, message := healthOf(eligible.Facts, &d); health == string(corev1.ResourceHealthStatusUnhealthy) {
 			t.unhealthy = append(t.unhealthy, api.UnhealthyDevice{Name: d.ID.Device, Message: message})
 		}
 		if state == api.DeviceStateFree && plain.reach(&d) {

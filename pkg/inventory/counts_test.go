@@ -117,11 +117,11 @@ func TestBoundsHold(t *testing.T) {
 			if overcommitted(truth, i) {
 				continue
 			}
-			is := tallyOf(truth.eligible, truth.plain, truth.pods, pool)
+			is := tallyOf(truth.eligible, truth.plain, pool)
 			want, _ := count(truth.notRead, &is, known{})
 			for _, v := range []*Inventory{bounds, asked} {
 				pool := v.cluster.Pools.All()[i]
-				t2 := tallyOf(v.eligible, v.plain, v.pods, pool)
+				t2 := tallyOf(v.eligible, v.plain, pool)
 				var k known
 				if status, ok := v.statuses()[snapshot.PoolID{Driver: pool.Driver, Name: pool.Name}]; ok {
 					k = v.learn(&status, pool, &t2)

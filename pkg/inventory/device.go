@@ -33,7 +33,7 @@ func (v *Inventory) Devices() []api.Device {
 
 // listUnpublished lists the devices that claims have and that no slice has any more. Those
 // that are Ready as their drivers say were moved into a pod.
-func listUnpublished(eligible *eligibility.Devices, pods podsByClaim) []api.Device {
+func listUnpublished(eligible *eligibility.Devices) []api.Device {
 	var devices []api.Device
 	known := map[cluster.DeviceID]bool{}
 	for _, claim := range eligible.Facts.Snapshot.Claims {
@@ -50,7 +50,7 @@ func listUnpublished(eligible *eligibility.Devices, pods podsByClaim) []api.Devi
 			out := api.Device{
 				TypeMeta: typeMeta("Device"), Driver: id.Driver, Pool: id.Pool, Name: id.Device,
 				State: api.DeviceStateGone, Reason: "no ResourceSlice has it any more",
-				Holders: holdersOf(eligible.Facts, pods, id),
+				Holders: holdersOf(eligible.Facts, id),
 			}
 			if cluster.DeviceReady(claim, result) {
 				out.State, out.Reason = api.DeviceStateUnpublished, out.Reason+"; its driver says in the claim's status that it is Ready"
@@ -82,11 +82,11 @@ func (v *Inventory) describeDevice(d *cluster.Device) api.Device {
 		BindingConditions: d.BindingConditions,
 		Labels:            d.Slice.Labels,
 		Taints:            taintsOf(v.cluster, d),
-		Holders:           holdersOf(v.cluster, v.pods, d.ID),
+		Holders:           holdersOf(v.cluster, d.ID),
 		Capacity:          capacityOf(v.cluster, v.notRead, d),
 	}
 	out.Node, out.Scope = deviceScope(d)
-	out.Health, out.HealthMessage = healthOf(v.cluster, v.pods, d)
+	out.Health, out.HealthMessage = healthOf(v.cluster, d)
 	if len(d.Attributes) > 0 {
 		out.Attributes = make(map[string]string, len(d.Attributes))
 		for name, attribute := range d.Attributes {
@@ -171,7 +171,7 @@ func taintsOf(facts *cluster.Cluster, d *cluster.Device) []api.DeviceTaint {
 	return taints
 }
 
-func holdersOf(facts *cluster.Cluster, pods podsByClaim, id cluster.DeviceID) []api.Holder {
+func holdersOf(facts *cluster.Cluster, id cluster.DeviceID) []api.Holder {
 	var holders []api.Holder
 	for _, h := range facts.Usage.Holders(id) {
 		holder := api.Holder{
@@ -183,7 +183,7 @@ func holdersOf(facts *cluster.Cluster, pods podsByClaim, id cluster.DeviceID) []
 		if h.Result.ShareID != nil {
 			holder.ShareID = string(*h.Result.ShareID)
 		}
-		for _, pod := range pods.of(h.Claim) {
+		for _, pod := range facts.Claims.Users(h.Claim.Namespace, h.Claim.Name) {
 			if !uses(facts, pod, h.Claim) {
 				continue
 			}

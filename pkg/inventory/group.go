@@ -72,7 +72,7 @@ func ClassesOf(c *api.Claim) []string {
 // OwnersOf lists the workloads of the pods that use a claim, and the pods without one.
 func (v *Inventory) OwnersOf(c *api.Claim) []string {
 	var owners []string
-	for _, pod := range v.pods[claimKey{c.Namespace, c.Name}] {
+	for _, pod := range v.cluster.Claims.Users(c.Namespace, c.Name) {
 		owners = append(owners, ownerName(pod))
 	}
 	return owners

@@ -93,9 +93,9 @@ func ConditionText(c *metav1.Condition) string {
 // healthSaid returns the worst that kubelets say about a device that a claim has. A kubelet
 // leaves what it said last in the status of a pod that finished, and it says nothing about
 // a device that the pod only waits for.
-func healthSaid(facts *cluster.Cluster, pods podsByClaim, holder cluster.Holder) (health, message string) {
+func healthSaid(facts *cluster.Cluster, holder cluster.Holder) (health, message string) {
 	var running []*corev1.Pod
-	for _, pod := range pods.of(holder.Claim) {
+	for _, pod := range facts.Claims.Users(holder.Claim.Namespace, holder.Claim.Name) {
 		if !snapshot.Finished(pod) && uses(facts, pod, holder.Claim) {
 			running = append(running, pod)
 		}
@@ -109,9 +109,9 @@ func healthSaid(facts *cluster.Cluster, pods podsByClaim, holder cluster.Holder)
 }
 
 // healthOf returns the worst that kubelets say about a device.
-func healthOf(facts *cluster.Cluster, pods podsByClaim, d *cluster.Device) (health, message string) {
+func healthOf(facts *cluster.Cluster, d *cluster.Device) (health, message string) {
 	for _, holder := range facts.Usage.Holders(d.ID) {
-		if said, why := healthSaid(facts, pods, holder); worse(said, health) {
+		if said, why := healthSaid(facts, holder); worse(said, health) {
 			health, message = said, why
 		}
 	}

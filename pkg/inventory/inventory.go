@@ -11,7 +11,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	resourceapi "k8s.io/api/resource/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/dynamic-resource-allocation/resourceclaim"
 
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
@@ -25,10 +24,8 @@ type Inventory struct {
 	cluster *cluster.Cluster
 
 	eligible *eligibility.Devices
-	// pods has the pods that use each claim.
-	pods    podsByClaim
-	notRead notRead
-	plain   *plainNodes
+	notRead  notRead
+	plain    *plainNodes
 	// statuses has what the cluster itself says about pools.
 	statuses func() map[snapshot.PoolID]poolStatus
 	// gone has, by pool, the devices of claims that no slice has any more.
@@ -37,28 +34,12 @@ type Inventory struct {
 	unpublished func() []api.Device
 }
 
-type claimKey struct{ namespace, name string }
-
-// podsByClaim has the pods that name a claim.
-type podsByClaim map[claimKey][]*corev1.Pod
-
-// of returns the pods that name a claim, whether they may use it yet or not.
-func (p podsByClaim) of(claim *resourceapi.ResourceClaim) []*corev1.Pod {
-	return p[claimKey{claim.Namespace, claim.Name}]
-}
-
 // New takes the inventory of a cluster.
 func New(c *cluster.Cluster) *Inventory {
-	v := &Inventory{cluster: c, eligible: eligibility.NewDevices(c), pods: podsByClaim{}, notRead: notReadIn(c), plain: &plainNodes{facts: c}}
+	v := &Inventory{cluster: c, eligible: eligibility.NewDevices(c), notRead: notReadIn(c), plain: &plainNodes{facts: c}}
 	v.statuses = sync.OnceValue(func() map[snapshot.PoolID]poolStatus { return listStatuses(c.Snapshot) })
 	v.gone = sync.OnceValue(func() map[snapshot.PoolID]int { return countGone(c) })
-	v.unpublished = sync.OnceValue(func() []api.Device { return listUnpublished(v.eligible, v.pods) })
-	for _, pod := range c.Snapshot.Pods {
-		for name := range resourceclaim.PodClaims(pod) {
-			key := claimKey{pod.Namespace, name}
-			v.pods[key] = append(v.pods[key], pod)
-		}
-	}
+	v.unpublished = sync.OnceValue(func() []api.Device { return listUnpublished(v.eligible) })
 	return v
 }
 

@@ -84,7 +84,7 @@ func (v *Inventory) describeNodes() []Node {
 		d := &all[i]
 		name, scope := deviceScope(d)
 		node := at(name, scope)
-		health, _ := healthOf(v.cluster, v.pods, d)
+		health, _ := healthOf(v.cluster, d)
 		unhealthy := health == string(corev1.ResourceHealthStatusUnhealthy)
 		state := v.countDevice(&node.Devices, d)
 		node.Devices.FreeIsUpperBound = node.Devices.FreeIsUpperBound || state == api.DeviceStateFree && v.notRead.uncertain(state)

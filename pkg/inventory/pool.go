@@ -96,7 +96,7 @@ func (v *Inventory) describePool(pool *cluster.Pool) (api.Pool, known) {
 		Driver:   pool.Driver, Name: pool.Name, Node: poolNode(pool), Generation: pool.Generation,
 		Slices: len(pool.Slices), Declared: pool.Expected, Obsolete: len(pool.Obsolete), Labels: commonLabels(pool),
 	}
-	devices := tallyOf(v.eligible, v.plain, v.pods, pool)
+	devices := tallyOf(v.eligible, v.plain, pool)
 	status, found := v.statuses()[snapshot.PoolID{Driver: pool.Driver, Name: pool.Name}]
 	var known known
 	if found {

@@ -25,7 +25,7 @@ type taintKey struct{ key, value, effect, driver string }
 func (v *Inventory) Taints() []api.Taint {
 	var list []api.Taint
 	for _, rule := range v.cluster.Snapshot.TaintRules {
-		list = append(list, ruleTaint(v.cluster, v.pods, rule))
+		list = append(list, ruleTaint(v.cluster, rule))
 	}
 	index := map[taintKey]int{}
 	for _, d := range v.cluster.Pools.Devices() {
@@ -43,7 +43,7 @@ func (v *Inventory) Taints() []api.Taint {
 					Key:      taint.Key, Value: taint.Value, Effect: string(taint.Effect), Driver: d.ID.Driver, Since: taint.TimeAdded,
 				})
 			}
-			taintDevice(v.cluster, v.pods, &list[at], d.ID, taint, nil)
+			taintDevice(v.cluster, &list[at], d.ID, taint, nil)
 		}
 	}
 	for i := range list {
@@ -64,7 +64,7 @@ func (v *Inventory) Taints() []api.Taint {
 	return list
 }
 
-func ruleTaint(facts *cluster.Cluster, pods podsByClaim, rule *resourceapi.DeviceTaintRule) api.Taint {
+func ruleTaint(facts *cluster.Cluster, rule *resourceapi.DeviceTaintRule) api.Taint {
 	taint := rule.Spec.Taint
 	out := api.Taint{
 		TypeMeta: typeMeta("Taint"),
@@ -78,7 +78,7 @@ func ruleTaint(facts *cluster.Cluster, pods podsByClaim, rule *resourceapi.Devic
 		out.Driver = *selector.Driver
 	}
 	for _, id := range facts.Taints.SelectedBy(rule) {
-		taintDevice(facts, pods, &out, id, taint, rule)
+		taintDevice(facts, &out, id, taint, rule)
 	}
 	return out
 }
@@ -105,7 +105,7 @@ func RuleSelector(rule *resourceapi.DeviceTaintRule) string {
 }
 
 // taintDevice adds a device and who uses it to a taint.
-func taintDevice(facts *cluster.Cluster, pods podsByClaim, out *api.Taint, id cluster.DeviceID, taint resourceapi.DeviceTaint, rule *resourceapi.DeviceTaintRule) {
+func taintDevice(facts *cluster.Cluster, out *api.Taint, id cluster.DeviceID, taint resourceapi.DeviceTaint, rule *resourceapi.DeviceTaintRule) {
 	out.Devices = append(out.Devices, id.String())
 	if taint.TimeAdded != nil && (out.Since == nil || taint.TimeAdded.Before(out.Since)) {
 		out.Since = taint.TimeAdded
@@ -114,7 +114,7 @@ func taintDevice(facts *cluster.Cluster, pods podsByClaim, out *api.Taint, id cl
 		if claim := api.RefTo(api.KindClaim, holder.Claim); !slices.Contains(out.Claims, claim) {
 			out.Claims = append(out.Claims, claim)
 		}
-		for _, pod := range pods.of(holder.Claim) {
+		for _, pod := range facts.Claims.Users(holder.Claim.Namespace, holder.Claim.Name) {
 			if uses(facts, pod, holder.Claim) {
 				taintPod(facts, out, pod, id, holder, taint, rule)
 			}

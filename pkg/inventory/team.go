@@ -109,7 +109,7 @@ func (v *Inventory) teamsBy(by usageGroups) []Team {
 // inUse reports whether somebody uses an allocated claim: a pod that is not
 // finished, or something that is not a pod.
 func (v *Inventory) inUse(claim *resourceapi.ResourceClaim) bool {
-	if slices.ContainsFunc(v.pods.of(claim), func(pod *corev1.Pod) bool { return !snapshot.Finished(pod) }) {
+	if slices.ContainsFunc(v.cluster.Claims.Users(claim.Namespace, claim.Name), func(pod *corev1.Pod) bool { return !snapshot.Finished(pod) }) {
 		return true
 	}
 	return slices.ContainsFunc(claim.Status.ReservedFor, func(consumer resourceapi.ResourceClaimConsumerReference) bool {

@@ -58,7 +58,7 @@ func problemText(err error) string {
 // Claim shows the devices of a claim, and the pods that use it.
 func (t Trees) Claim(claim *resourceapi.ResourceClaim) api.Branch {
 	root := t.claimDown(claim)
-	root.Branches = append(root.Branches, claimPods(t.v.pods, claim)...)
+	root.Branches = append(root.Branches, claimPods(t.v.cluster, claim)...)
 	return root
 }
 
@@ -66,7 +66,7 @@ func (t Trees) Claim(claim *resourceapi.ResourceClaim) api.Branch {
 func (t Trees) Device(d *cluster.Device) api.Branch {
 	root := t.deviceBranch(d)
 	root.Name = d.ID.String()
-	root.Branches = append([]api.Branch{sliceBranch(d)}, holderBranches(t.v.eligible, t.v.pods, d)...)
+	root.Branches = append([]api.Branch{sliceBranch(d)}, holderBranches(t.v.eligible, d)...)
 	return root
 }
 
@@ -107,7 +107,7 @@ func (t Trees) Pool(pool *cluster.Pool, wanted func(d *cluster.Device) bool) api
 			continue
 		}
 		branch := t.deviceBranch(&d)
-		branch.Branches = holderBranches(t.v.eligible, t.v.pods, &d)
+		branch.Branches = holderBranches(t.v.eligible, &d)
 		root.Branches = append(root.Branches, branch)
 	}
 	return root
@@ -201,9 +201,9 @@ func podBranch(pod *corev1.Pod) api.Branch {
 	return b
 }
 
-func claimBranch(eligible *eligibility.Devices, pods podsByClaim, claim *resourceapi.ResourceClaim) api.Branch {
+func claimBranch(eligible *eligibility.Devices, claim *resourceapi.ResourceClaim) api.Branch {
 	b := api.Branch{Of: "ResourceClaim", Namespace: claim.Namespace, Name: claim.Name, Notes: []string{string(claimState(claim))}}
-	for _, flag := range claimFlags(eligible, pods, claim) {
+	for _, flag := range claimFlags(eligible, claim) {
 		// These are shown with the device.
 		if flag.Name != api.FlagDeviceCondition && flag.Name != api.FlagDeviceUnhealthy {
 			b.Notes = append(b.Notes, flag.Message)
@@ -213,7 +213,7 @@ func claimBranch(eligible *eligibility.Devices, pods podsByClaim, claim *resourc
 }
 
 func (t Trees) claimDown(claim *resourceapi.ResourceClaim) api.Branch {
-	b := claimBranch(t.v.eligible, t.v.pods, claim)
+	b := claimBranch(t.v.eligible, claim)
 	b.Branches = t.belowClaim(claim)
 	return b
 }
@@ -252,9 +252,9 @@ func domainBranches(snap *snapshot.Snapshot, claim *resourceapi.ResourceClaim) [
 	return branches
 }
 
-func claimPods(pods podsByClaim, claim *resourceapi.ResourceClaim) []api.Branch {
+func claimPods(facts *cluster.Cluster, claim *resourceapi.ResourceClaim) []api.Branch {
 	var branches []api.Branch
-	for _, pod := range pods.of(claim) {
+	for _, pod := range facts.Claims.Users(claim.Namespace, claim.Name) {
 		branches = append(branches, podBranch(pod))
 	}
 	return branches
@@ -265,7 +265,7 @@ func (t Trees) requestBranches(claim *resourceapi.ResourceClaim) []api.Branch {
 	for i := range claim.Spec.Devices.Requests {
 		r := &claim.Spec.Devices.Requests[i]
 		b := api.Branch{Of: "Request", Name: r.Name, Notes: []string{requestNote(r)}}
-		if use, ok := extendedUse(t.v.pods, claim, r.Name); ok {
+		if use, ok := extendedUse(t.v.cluster, claim, r.Name); ok {
 			b.Notes = append(b.Notes, fmt.Sprintf("%s of container %s", use.ResourceName, use.ContainerName))
 		}
 		if allocation := claim.Status.Allocation; allocation != nil {
@@ -369,7 +369,7 @@ func (t Trees) deviceBranch(d *cluster.Device) api.Branch {
 	if reason != "" {
 		b.Notes = append(b.Notes, reason)
 	}
-	if health, message := healthOf(t.v.cluster, t.v.pods, d); health != "" && health != string(corev1.ResourceHealthStatusHealthy) {
+	if health, message := healthOf(t.v.cluster, d); health != "" && health != string(corev1.ResourceHealthStatusHealthy) {
 		b.Notes = append(b.Notes, health+after(": ", message))
 	}
 	if state == api.DeviceStateTainted {
@@ -394,12 +394,12 @@ func sliceBranch(d *cluster.Device) api.Branch {
 }
 
 // holderBranches returns the claims that have a device, with their pods.
-func holderBranches(eligible *eligibility.Devices, pods podsByClaim, d *cluster.Device) []api.Branch {
+func holderBranches(eligible *eligibility.Devices, d *cluster.Device) []api.Branch {
 	var branches []api.Branch
 	for _, holder := range eligible.Facts.Usage.Holders(d.ID) {
-		b := claimBranch(eligible, pods, holder.Claim)
+		b := claimBranch(eligible, holder.Claim)
 		b.Notes = append(b.Notes, resultNotes(holder.Claim, holder.Result)...)
-		b.Branches = claimPods(pods, holder.Claim)
+		b.Branches = claimPods(eligible.Facts, holder.Claim)
 		branches = append(branches, b)
 	}
 	return branches

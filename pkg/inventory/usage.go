@@ -66,7 +66,7 @@ func (v *Inventory) usageGroups(of UsageOf) usageGroups {
 
 // ownerOfClaim returns the workload whose pod uses a claim, or the claim if no pod does.
 func (v *Inventory) ownerOfClaim(claim *resourceapi.ResourceClaim) string {
-	if pods := v.pods.of(claim); len(pods) > 0 {
+	if pods := v.cluster.Claims.Users(claim.Namespace, claim.Name); len(pods) > 0 {
 		return ownerName(pods[0])
 	}
 	return claim.Namespace + "/" + api.RefTo(api.KindClaim, claim).Argument()
@@ -96,7 +96,7 @@ func (v *Inventory) labelsOfClaim(claim *resourceapi.ResourceClaim) labels.Set {
 	if namespace := v.cluster.Snapshot.Namespace(claim.Namespace); namespace != nil {
 		set = labels.Merge(namespace.Labels, set)
 	}
-	for _, pod := range slices.Backward(v.pods.of(claim)) {
+	for _, pod := range slices.Backward(v.cluster.Claims.Users(claim.Namespace, claim.Name)) {
 		set = labels.Merge(set, pod.Labels)
 	}
 	return set
@@ -154,7 +154,7 @@ func (v *Inventory) UsageBy(of UsageOf) []api.Usage {
 // idleSeconds returns for how long no pod uses an allocated claim.
 func (v *Inventory) idleSeconds(claim *resourceapi.ResourceClaim) int64 {
 	since := cmp.Or(claim.Status.Allocation.AllocationTimestamp, &claim.CreationTimestamp)
-	for _, pod := range v.pods.of(claim) {
+	for _, pod := range v.cluster.Claims.Users(claim.Namespace, claim.Name) {
 		for i := range pod.Status.ContainerStatuses {
 			if end := pod.Status.ContainerStatuses[i].State.Terminated; end != nil && since.Before(&end.FinishedAt) {
 				since = &end.FinishedAt

@@ -9,7 +9,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	resourceapi "k8s.io/api/resource/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/dynamic-resource-allocation/resourceclaim"
 
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
@@ -24,25 +23,16 @@ import (
 type Stages struct {
 	cluster *cluster.Cluster
 
-	// pods are the pods that use a claim, events the events of a pod, claimEvents the
-	// events of claims.
-	pods        map[types.NamespacedName][]*corev1.Pod
+	// events has the events of each pod, claimEvents those of claims.
 	events      map[types.NamespacedName][]*corev1.Event
 	claimEvents []*corev1.Event
+	// quiet is the cluster without the events of any pod.
+	quiet *cluster.Cluster
 }
 
-// NewStages collects the users of claims.
+// NewStages collects the events of pods and claims.
 func NewStages(facts *cluster.Cluster) *Stages {
-	s := &Stages{
-		cluster: facts,
-		pods:    map[types.NamespacedName][]*corev1.Pod{}, events: map[types.NamespacedName][]*corev1.Event{},
-	}
-	for _, pod := range facts.Snapshot.Pods {
-		for name := range resourceclaim.PodClaims(pod) {
-			key := types.NamespacedName{Namespace: pod.Namespace, Name: name}
-			s.pods[key] = append(s.pods[key], pod)
-		}
-	}
+	s := &Stages{cluster: facts, events: map[types.NamespacedName][]*corev1.Event{}}
 	for _, event := range facts.Snapshot.Events {
 		if about := &event.InvolvedObject; about.Kind == api.KindPod {
 			key := types.NamespacedName{Namespace: about.Namespace, Name: about.Name}
@@ -51,6 +41,7 @@ func NewStages(facts *cluster.Cluster) *Stages {
 			s.claimEvents = append(s.claimEvents, event)
 		}
 	}
+	s.quiet = facts.WithEvents(s.claimEvents)
 	return s
 }
 
@@ -67,7 +58,7 @@ func stageOrder() []api.Stage {
 func (s *Stages) OfClaim(claim *resourceapi.ResourceClaim) api.Stage {
 	order := stageOrder()
 	first := api.Stage("")
-	for _, pod := range s.pods[types.NamespacedName{Namespace: claim.Namespace, Name: claim.Name}] {
+	for _, pod := range s.cluster.Claims.Users(claim.Namespace, claim.Name) {
 		if stage := s.ofPod(pod); first == "" || slices.Index(order, stage) < slices.Index(order, first) {
 			first = stage
 		}
@@ -81,7 +72,11 @@ func (s *Stages) ofPod(pod *corev1.Pod) api.Stage {
 
 // about returns the cluster without the events of other pods.
 func (s *Stages) about(pod *corev1.Pod) *cluster.Cluster {
-	return s.cluster.WithEvents(slices.Concat(s.events[types.NamespacedName{Namespace: pod.Namespace, Name: pod.Name}], s.claimEvents))
+	own := s.events[types.NamespacedName{Namespace: pod.Namespace, Name: pod.Name}]
+	if len(own) == 0 {
+		return s.quiet
+	}
+	return s.cluster.WithEvents(slices.Concat(own, s.claimEvents))
 }
 
 // BlockedPod is a pod with allocated devices that cannot work with them.
