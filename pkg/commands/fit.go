@@ -76,6 +76,8 @@ A bare NAME is a ResourceClaim. Copies of a workload are copies of its pod;
 copies of a claim or a template are claims like it, each for a pod that needs
 nothing else. With -f, it is a target in a file, in the cluster as if the
 objects in the file were applied. With --class, it is a claim with one request.
+With --same, claims from templates have one more constraint: all devices of a
+claim have the same value of an attribute, as of a PCI root or a NUMA node.
 
 Without a target, claims are counted for 1, 2, 4 and more devices of each class
 and for all that the claims of the cluster ask for: how many more fit now, how
@@ -104,6 +106,9 @@ cannot be determined; without a target, 0 if all could be counted, else 2.`,
   kubectl dra fit --class gpu.example.com --count 4 \
     --same resource.kubernetes.io/pcieRoot
 
+  # And how many replicas if the devices of each were on one NUMA node?
+  kubectl dra fit sts/embed -n serving --same resource.kubernetes.io/numaNode
+
   # What is there room for, and what is lost because devices are scattered?
   kubectl dra fit
 
@@ -127,7 +132,7 @@ cannot be determined; without a target, 0 if all could be counted, else 2.`,
 	flags.StringVar(&f.shape.class, "class", "", "Count claims for devices of the DeviceClass `CLASS`.")
 	flags.Int64Var(&f.shape.count, "count", 1, "How many devices `N` each claim is for, with --class.")
 	flags.StringVar(&f.shape.where, "where", "", "The CEL `EXPRESSION` that the devices have to match, with --class.")
-	flags.StringVar(&f.shape.same, "same", "", "The `ATTRIBUTE` that the devices of a claim must have in common, with --class.")
+	flags.StringVar(&f.shape.same, "same", "", "The `ATTRIBUTE` that the devices of a claim must have in common, besides what a target asks.")
 	f.reading.AddTo(cmd)
 	f.reading.AddPreviewTo(cmd)
 	f.output.AddTo(cmd)
@@ -148,8 +153,10 @@ func (f *fitFlags) toOptions(cmd *cobra.Command, args []string, streams generici
 	switch {
 	case f.shape.class != "" && len(args)+len(f.files) > 0:
 		return nil, cli.Usagef(cli.HelpHint(cmd), "--class describes a claim: it does not go with a target or -f")
-	case f.shape.class == "" && (cmd.Flags().Changed("count") || cmd.Flags().Changed("where") || cmd.Flags().Changed("same")):
-		return nil, cli.Usagef(cli.HelpHint(cmd), "--count, --where and --same describe a claim: they need --class")
+	case f.shape.class == "" && (cmd.Flags().Changed("count") || cmd.Flags().Changed("where")):
+		return nil, cli.Usagef(cli.HelpHint(cmd), "--count and --where describe a claim: they need --class")
+	case f.shape.class == "" && len(args)+len(f.files) == 0 && cmd.Flags().Changed("same"):
+		return nil, cli.Usagef("Write NAME, TYPE/NAME, -f FILE or --class CLASS, for example sts/embed.", "--same: there is nothing to count copies of")
 	case f.shape.class == "" && len(args)+len(f.files) == 0 && cmd.Flags().Changed("replicas"):
 		return nil, cli.Usagef("Write NAME, TYPE/NAME, -f FILE or --class CLASS, for example sts/embed.", "--replicas: there is nothing to count copies of")
 	case f.replicas < 1:
@@ -302,7 +309,11 @@ func (o *fitOptions) shapeIn(s *cluster.Cluster, from *cli.Source, given *manife
 	if err != nil {
 		return nil, nil, err
 	}
-	return forecast.ShapeFor(s, options)
+	shape, snap, err := forecast.ShapeFor(s, options)
+	if err == nil && o.shape.same != "" {
+		snap, err = shape.Constrain(snap, o.shape.same)
+	}
+	return shape, snap, err
 }
 
 // target returns the named target, or the only one in the files.

@@ -5,6 +5,7 @@ package forecast
 
 import (
 	"fmt"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	resourceapi "k8s.io/api/resource/v1"
@@ -72,4 +73,40 @@ func copyOf(pod *corev1.Pod) *corev1.Pod {
 	made.Spec.SchedulingGates = nil
 	made.Spec.SchedulingGroup = nil
 	return made
+}
+
+// Constrain makes the devices of each claim that a copy has to itself have an attribute in common,
+// besides what its claims ask, and returns the snapshot with the templates for that. It fails with a
+// [*explain.TargetError] if copies have no claims to themselves.
+func (s *Shape) Constrain(snap *snapshot.Snapshot, attribute string) (*snapshot.Snapshot, error) {
+	name := resourceapi.FullyQualifiedName(attribute)
+	after := *snap
+	after.Templates = slices.Clone(snap.Templates)
+	s.Pod = s.Pod.DeepCopy()
+	constrained := 0
+	for i := range s.Pod.Spec.ResourceClaims {
+		entry := &s.Pod.Spec.ResourceClaims[i]
+		if entry.ResourceClaimTemplateName == nil {
+			continue
+		}
+		constrained++
+		template := snap.Template(s.Pod.Namespace, *entry.ResourceClaimTemplateName)
+		if template == nil {
+			continue
+		}
+		template = template.DeepCopy()
+		// No object in a cluster can have such a name.
+		template.Name += "-…same"
+		template.Spec.Spec.Devices.Constraints = append(template.Spec.Spec.Devices.Constraints, resourceapi.DeviceConstraint{MatchAttribute: &name})
+		if entry.ResourceClaimTemplateName = &template.Name; snap.Template(template.Namespace, template.Name) == nil {
+			after.Templates = append(after.Templates, template)
+		}
+	}
+	if constrained == 0 {
+		return nil, &explain.TargetError{Target: s.Target, Message: s.Target.Title() + " has no claim made from a template, to which a constraint could be added"}
+	}
+	snapshot.SortByName(after.Templates)
+	s.One += " with the same " + attribute
+	s.Several += " with the same " + attribute
+	return &after, nil
 }
