@@ -93,6 +93,7 @@ func age(q *funnel.Question, since metav1.Time) int64 {
 // describeClaims lists the claims.
 func (x *builder) describeClaims() {
 	x.out.Claims = make([]api.ClaimExplanation, 0, len(x.PodClaims))
+	var allocated []*resourceapi.ResourceClaim
 	for i := range x.PodClaims {
 		pc := &x.PodClaims[i]
 		explained := api.ClaimExplanation{PodClaim: pc.Entry, Template: pc.Template, ExtendedResources: pc.ExtendedResources}
@@ -108,10 +109,12 @@ func (x *builder) describeClaims() {
 			explained.ComputeDomains = lifecycle.ComputeDomains(x.Cluster.Snapshot, pc.Claim)
 			if pc.Claim.Status.Allocation != nil {
 				explained.Allocation = allocation(x.Question, pc.Claim)
+				allocated = append(allocated, pc.Claim)
 			}
 		}
 		x.out.Claims = append(x.out.Claims, explained)
 	}
+	x.out.Alignment = inventory.AlignmentOf(x.Cluster, allocated...)
 }
 
 func allocation(q *funnel.Question, claim *resourceapi.ResourceClaim) *api.Allocation {

@@ -39,11 +39,11 @@ const (
 	// mostPercent is for small clusters. Until a cluster is loaded, garbage may be
 	// garbageOfLoading times as much; later, while work makes much of it, garbageOfWork
 	// times, so that there is one collection in untilCollected and not several.
-	mostGarbage               = 48 << 20
-	garbageOfLoading          = 2
-	garbageOfWork             = 4
+	mostGarbage               = 32 << 20
+	garbageOfLoading          = 3
+	garbageOfWork             = 6
 	untilCollected            = 6 * time.Second
-	leastPercent, mostPercent = 15, 50
+	leastPercent, mostPercent = 10, 50
 	loaded                    = 10 * time.Second
 	// soon is the age at which a running program is likely to go on, where it matters how
 	// much memory it holds.

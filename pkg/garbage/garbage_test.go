@@ -12,7 +12,7 @@ import (
 // TestGarbagePercent allows less garbage, the more is live, but never so little that
 // collections take most of the time.
 func TestGarbagePercent(t *testing.T) {
-	for live, want := range map[uint64]int{0: 50, 32 << 20: 50, 96 << 20: 50, 160 << 20: 30, 320 << 20: 15, 4 << 30: 15} {
+	for live, want := range map[uint64]int{0: 50, 32 << 20: 50, 64 << 20: 50, 160 << 20: 20, 320 << 20: 10, 4 << 30: 10} {
 		if got := garbagePercent(live, mostGarbage); got != want {
 			t.Errorf("%d MiB are live: %d percent, want %d", live>>20, got, want)
 		}
@@ -37,7 +37,7 @@ func TestGarbageOfAnswers(t *testing.T) {
 
 // TestGarbageWhileLoading allows more garbage until a cluster is loaded, but not without bounds.
 func TestGarbageWhileLoading(t *testing.T) {
-	for live, want := range map[uint64]int{0: 50, 96 << 20: 50, 320 << 20: 30, 4 << 30: 15} {
+	for live, want := range map[uint64]int{0: 50, 96 << 20: 50, 320 << 20: 30, 4 << 30: 10} {
 		if got := garbagePercent(live, garbageOfLoading*mostGarbage); got != want {
 			t.Errorf("%d MiB are live: %d percent, want %d", live>>20, got, want)
 		}
@@ -53,11 +53,11 @@ func TestGarbageOfWork(t *testing.T) {
 		took time.Duration
 		want uint64
 	}{
-		{48 << 20, 2 * time.Minute, mostGarbage},
-		{48 << 20, 6 * time.Second, mostGarbage},
-		{48 << 20, 3 * time.Second, 2 * mostGarbage},
-		{48 << 20, time.Second / 10, garbageOfWork * mostGarbage},
-		{192 << 20, 12 * time.Second, 2 * mostGarbage},
+		{32 << 20, 2 * time.Minute, mostGarbage},
+		{32 << 20, 6 * time.Second, mostGarbage},
+		{32 << 20, 3 * time.Second, 2 * mostGarbage},
+		{32 << 20, time.Second / 10, garbageOfWork * mostGarbage},
+		{128 << 20, 12 * time.Second, 2 * mostGarbage},
 	} {
 		before := allocated{1 << 30, at}
 		if got := garbageBetween(before, allocated{before.bytes + test.made, at.Add(test.took)}); got != test.want {

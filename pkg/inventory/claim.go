@@ -58,6 +58,7 @@ func describeClaim(eligible *eligibility.Devices, claim *resourceapi.ResourceCla
 		out.AllocatedAt = allocation.AllocationTimestamp
 		out.Node, out.Scope = allocationScope(allocation)
 	}
+	out.Alignment = AlignmentOf(eligible.Facts, claim)
 	out.Flags = claimFlags(eligible, claim)
 	return out
 }

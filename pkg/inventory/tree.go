@@ -209,6 +209,9 @@ func claimBranch(eligible *eligibility.Devices, claim *resourceapi.ResourceClaim
 			b.Notes = append(b.Notes, flag.Message)
 		}
 	}
+	for _, a := range AlignmentOf(eligible.Facts, claim) {
+		b.Notes = append(b.Notes, AlignmentText(&a))
+	}
 	return b
 }
 

@@ -13,6 +13,7 @@ import (
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
+	"github.com/kubectl-dra/kubectl-dra/pkg/inventory"
 )
 
 // briefFixes returns the first remedies and next steps, and how many are left out. Something
@@ -136,9 +137,19 @@ func factBlocks(p *Page, e *api.Explanation) []block {
 		}
 	}
 	facts = append(facts, deviceBlocks(p, "Devices", allocated)...)
+	add("Topology", alignmentTexts(e.Alignment)...)
 	add("Users", users...)
 	add("Why here", whyHereTexts(e.WhyHere)...)
 	return facts
+}
+
+// alignmentTexts says what devices have in common.
+func alignmentTexts(list []api.Alignment) []string {
+	texts := make([]string, 0, len(list))
+	for i := range list {
+		texts = append(texts, inventory.AlignmentText(&list[i]))
+	}
+	return texts
 }
 
 // usersText says who uses a claim, empty if that is only the target.

@@ -212,6 +212,21 @@ func flagTexts(c *api.Claim) string {
 	return strings.Join(names, ",")
 }
 
+// alignmentCell names what the devices of a claim have in common, and what not.
+func alignmentCell(c *api.Claim) string {
+	names := make([]string, 0, len(c.Alignment))
+	for i := range c.Alignment {
+		a := &c.Alignment[i]
+		name := inventory.AlignmentName(a)
+		if a.Aligned {
+			names = append(names, name+"="+a.Values[0].Value)
+		} else {
+			names = append(names, name+" differs")
+		}
+	}
+	return strings.Join(names, ",")
+}
+
 // Bounded writes a count, with a sign if it is uncertain.
 func Bounded(n int, bound api.Bound) string { return bounded(n, bound) }
 

@@ -247,6 +247,7 @@ func ClaimColumns(namespaces bool) []Column[api.Claim] {
 		{Name: "Node", Cell: func(c *api.Claim) string { return c.Scope }},
 		{Name: "Pods", Cell: func(c *api.Claim) string { return someOf(c.Pods, c.PodCount) }},
 		{Name: "Flags", Cell: flagTexts},
+		{Name: "Alignment", Wide: true, Cell: alignmentCell},
 		{Name: domainColumn, Wide: true, Cell: domainCell},
 		ages(func(c *api.Claim) (int64, *metav1.Time) { return c.AgeSeconds, c.Created }),
 	}

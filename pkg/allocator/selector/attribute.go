@@ -27,8 +27,13 @@ func Literal(attribute resourceapi.DeviceAttribute) string {
 // Plain formats an attribute's value for people; the elements of a list are joined by
 // commas.
 func Plain(attribute resourceapi.DeviceAttribute) string {
+	return strings.Join(Values(attribute), ",")
+}
+
+// Values lists the elements of a list, or the only value, as text for people.
+func Values(attribute resourceapi.DeviceAttribute) []string {
 	values, _ := valuesOf(attribute, func(text string) string { return text })
-	return strings.Join(values, ",")
+	return values
 }
 
 // valuesOf lists the elements of a list, or the only value. Of several values, which the

@@ -95,6 +95,9 @@ type Explanation struct {
 	// WhyHere says why a pod that works with its devices has this node and these
 	// devices.
 	WhyHere *WhyHere `json:"whyHere,omitempty"`
+	// Alignment compares the allocated devices of all claims by attributes that say where
+	// hardware is, and by those that constraints of the claims name.
+	Alignment []Alignment `json:"alignment,omitempty"`
 	// Placement is the allocator's choice, if it fits.
 	Placement *Placement `json:"placement,omitempty"`
 	// Hints are other facts about the cluster that may be behind the verdict, or that

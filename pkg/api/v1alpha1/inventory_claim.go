@@ -24,6 +24,9 @@ type Claim struct {
 	// node or there are none; Scope says it in words.
 	Node  string `json:"node,omitempty"`
 	Scope string `json:"scope,omitempty"`
+	// Alignment compares its devices by attributes that say where hardware is, and by those that
+	// its constraints name.
+	Alignment []Alignment `json:"alignment,omitempty"`
 	// Pods are the pods that name the claim, at most ten; PodCount counts all. ReservedFor
 	// tells which of them may use it.
 	Pods     []string `json:"pods,omitempty"`
@@ -51,6 +54,27 @@ type Claim struct {
 	Created    *metav1.Time      `json:"created,omitempty"`
 	AgeSeconds int64             `json:"ageSeconds,omitempty"`
 	Labels     map[string]string `json:"labels,omitempty"`
+}
+
+// Alignment says whether allocated devices have an attribute in common.
+type Alignment struct {
+	// Attribute is its name with the domain.
+	Attribute string `json:"attribute"`
+	// Aligned is true if all devices have the same value, or the same element of lists.
+	Aligned bool `json:"aligned"`
+	// Required is true if all devices are of one claim that has a constraint for that.
+	Required bool `json:"required,omitempty"`
+	// Values are the different values, the most frequent first.
+	Values []AlignedValue `json:"values"`
+	// Without counts the devices that do not have the attribute, or are not published any more.
+	Without int `json:"without,omitempty"`
+}
+
+// AlignedValue is a value of an attribute of allocated devices.
+type AlignedValue struct {
+	Value string `json:"value"`
+	// Devices counts the devices with it.
+	Devices int `json:"devices"`
 }
 
 // ClaimState is the progress of a claim.
