@@ -20,6 +20,7 @@ import (
 	"time"
 
 	authenticationapi "k8s.io/api/authentication/v1"
+	corev1 "k8s.io/api/core/v1"
 	eventsapi "k8s.io/api/events/v1"
 	resourceapi "k8s.io/api/resource/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -270,6 +271,20 @@ func TestController(t *testing.T) {
 		t.Fatalf("with the device back, the scheduler decided %+v", got)
 	}
 	await("the end of the event", func(events []eventsapi.Event) bool { return len(events) == 0 })
+	since := time.Now().Add(-time.Hour).UTC().Truncate(time.Second)
+	mustDo(t, func() error {
+		node, err := c.kube.CoreV1().Nodes().Get(t.Context(), "diff-a", metav1.GetOptions{})
+		if err != nil {
+			return err
+		}
+		node.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionFalse, Reason: "KubeletNotReady", LastTransitionTime: metav1.NewTime(since)}}
+		_, err = c.kube.CoreV1().Nodes().UpdateStatus(t.Context(), node, metav1.UpdateOptions{})
+		return err
+	})
+	event = await("an event about the node", func(events []eventsapi.Event) bool { return len(events) == 1 })[0]
+	if want := "(since " + since.Format(time.RFC3339) + ")"; event.Reason != "NodeNotReady" || !strings.Contains(event.Note, want) {
+		t.Errorf("the event says %s: %q, want NodeNotReady with %q", event.Reason, event.Note, want)
+	}
 	code, _, stderr := other.interrupt(t)
 	if code != 0 {
 		t.Errorf("the controller ends with %d: %v", code, stderr)

@@ -223,16 +223,24 @@ func (l *looker) look(ctx context.Context) error {
 
 // snapshot returns the cluster as it is. From time to time all is read.
 func (l *looker) snapshot(ctx context.Context) (*snapshot.Snapshot, error) {
-	if time.Since(l.refreshed) < refreshEvery {
-		return l.watcher.Snapshot(), nil
+	var snap *snapshot.Snapshot
+	if time.Since(l.refreshed) >= refreshEvery {
+		l.refreshed = time.Now()
+		var err error
+		if snap, err = l.watcher.Refresh(ctx); err != nil {
+			if ctx.Err() != nil {
+				return nil, err
+			}
+			l.Log.Error(err, "read what is not watched; what was read before stands")
+			snap = nil
+		}
 	}
-	l.refreshed = time.Now()
-	snap, err := l.watcher.Refresh(ctx)
-	if err != nil && ctx.Err() == nil {
-		l.Log.Error(err, "read what is not watched; what was read before stands")
-		return l.watcher.Snapshot(), nil
+	if snap == nil {
+		snap = l.watcher.Snapshot()
 	}
-	return snap, err
+	// Events are read long after they are written.
+	snap.AbsoluteTimes = true
+	return snap, nil
 }
 
 // report logs what could not be read, when that changes.
