@@ -45,7 +45,7 @@ subjects: [{kind: ServiceAccount, name: prometheus, namespace: ml}]`)
 	var metrics string
 	err := poll(t.Context(), func() bool {
 		_, metrics = get(t, "https://"+controller.metrics+"/metrics", token)
-		return value(metrics, "dra_picture_timestamp_seconds") > 0
+		return value(metrics, "dra_snapshot_timestamp_seconds") > 0
 	})
 	if err != nil {
 		t.Fatalf("no metrics: %v\n%s\n%v", err, metrics, controller.stderr.sofar())

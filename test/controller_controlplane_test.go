@@ -225,13 +225,13 @@ func TestController(t *testing.T) {
 		leader, other = other, leader
 	}
 	for metric, want := range map[string]float64{
-		`dra_pods{state="waiting"}`:                                  1,
-		`dra_class_devices{class="diff",state="free"}`:               2,
-		`dra_class_placeable_devices{class="diff"}`:                  2,
-		`dra_class_placeable_nodes{class="diff",size="2"}`:           0,
-		`dra_pools{driver="diff.example.com",state="usable"}`:        2,
-		`dra_waiting_pods{class="diff",code="` + event.Reason + `"}`: 1,
-		`dra_events_total{result="published"}`:                       1,
+		`dra_pods{state="waiting"}`:                                        1,
+		`dra_class_devices{class="diff",state="free"}`:                     2,
+		`dra_class_placeable_devices{class="diff"}`:                        2,
+		`dra_class_placeable_nodes{class="diff",size="2"}`:                 0,
+		`dra_pools{driver="diff.example.com",state="usable"}`:              2,
+		`dra_class_waiting_pods{class="diff",code="` + event.Reason + `"}`: 1,
+		`dra_events_total{result="published"}`:                             1,
 	} {
 		if got := value(text(leader), metric); got != want {
 			t.Errorf("%s is %v, want %v", metric, got, want)
@@ -257,7 +257,7 @@ func TestController(t *testing.T) {
 		t.Fatal(err)
 	}
 	_ = leader.cmd.Wait()
-	if err := poll(t.Context(), func() bool { return value(text(other), "dra_looks_total{result=\"ok\"}") > 0 }); err != nil {
+	if err := poll(t.Context(), func() bool { return value(text(other), "dra_evaluations_total{result=\"ok\"}") > 0 }); err != nil {
 		t.Fatalf("the other replica does not take over: %v", other.stderr.sofar())
 	}
 	mustDo(t, func() error { return c.plane.Restart(t.Context(), options) })

@@ -87,7 +87,7 @@ In a pod, it uses the service account; elsewhere, the kubeconfig.`,
 	f.BoolVar(&opts.LeaderElection, "leader-elect", false, "Let one of several replicas work, by a Lease in the namespace of the pod.")
 	f.BoolVar(&opts.Events, "events", false, "Publish an event on each pod that does not run for want of devices.")
 	f.IntVar(&opts.PodMetrics, "pod-metrics", 0, "Give this `NUMBER` of waiting pods, the oldest ones, a metric with their names.")
-	f.DurationVar(&opts.Every, "interval", controller.DefaultInterval, "Least `DURATION` between two looks at the cluster.")
+	f.DurationVar(&opts.Every, "interval", controller.DefaultInterval, "Least `DURATION` between two evaluations of the cluster.")
 	f.IntVarP(&verbosity, "v", "v", 0, "`NUMBER` for how much is logged.")
 	for _, name := range []string{"kubeconfig", "context", "namespace"} {
 		all := cobra.Command{}
