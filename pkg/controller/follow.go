@@ -74,20 +74,27 @@ func (f *Follower) Stuck() error {
 }
 
 // Start follows the cluster until the context is done. A cluster that cannot be read is tried
-// again.
+// again; the same error is logged once.
 func (f *Follower) Start(ctx context.Context) error {
+	logged := ""
 	for wait := retryFirst; ctx.Err() == nil; {
 		began := time.Now()
 		err := f.follow(ctx)
 		if ctx.Err() != nil {
 			return nil
 		}
+		if err == nil || time.Since(began) > retryLast {
+			logged = ""
+		}
 		if time.Since(began) > retryLast {
 			wait = retryFirst
 		}
 		if err != nil {
 			f.Metrics.failed()
-			f.Log.Error(err, "cannot follow the cluster", "again", wait.String())
+			if err.Error() != logged {
+				f.Log.Error(err, "cannot follow the cluster; trying again until it can be followed")
+			}
+			logged = err.Error()
 		}
 		pause(ctx, wait)
 		wait = min(2*wait, retryLast)
