@@ -163,8 +163,8 @@ func TestPodsCountOnce(t *testing.T) {
 		{"pods that wait", sum(waitingPods), 2},
 		{"pods that wait for class nic", sum(classWaitingPods, "nic"), 1},
 		{"pods that wait for class " + tc.ClassGPU, sum(classWaitingPods, tc.ClassGPU), 2},
-		{"causes that the user of the selector can mend", sum(causes, "SelectorError", "error", "user"), 1},
-		{"causes of the selector that others can mend", sum(causes, "SelectorError"), 1},
+		{"causes that the user of the selector can fix", sum(causes, "SelectorError", "error", "user"), 1},
+		{"causes of the selector that anybody can fix", sum(causes, "SelectorError"), 1},
 	} {
 		if test.got != test.want {
 			t.Errorf("%v %s, want %v", test.got, test.what, test.want)
