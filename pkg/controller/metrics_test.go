@@ -123,8 +123,8 @@ func TestMetrics(t *testing.T) {
 	}
 }
 
-// TestPodsCountOnce counts a pod once that two taints evict, and one that asks for two classes, and
-// says who can act on a cause.
+// TestPodsCountOnce counts a pod once that two taints evict, and a pod that asks for two classes.
+// Causes have the label of who can act.
 func TestPodsCountOnce(t *testing.T) {
 	since := metav1.NewTime(tc.Taken().Add(-time.Minute))
 	broken := func(s *snapshot.Snapshot) {
