@@ -23,13 +23,13 @@ import (
 // BenchmarkController runs the controller with events on an API server with 5,000 mixed nodes and
 // 1,000 pods that wait. It takes minutes, and reports
 //
-//	first-s    until there are metrics of a picture
+//	first-s    until there are metrics of a snapshot
 //	first-cpu-s the processor time of that
 //	rest-cpu   the share of a core in two minutes in which nothing happens, after all events
 //	busy-cpu   the same in two minutes in which 100 pods a second become ready or not
 //	storm-cpu  the same in two minutes in which a node is changed each second, too, so that every
 //	           answer may be another one
-//	look-s     the mean time of a look until then
+//	eval-s     the mean time of an evaluation until then
 //	RSS-MiB    resident memory (VmRSS) afterwards
 //	peak-MiB   the most of it (VmHWM)
 func BenchmarkController(b *testing.B) {
@@ -61,7 +61,7 @@ func BenchmarkController(b *testing.B) {
 				b.Fatalf("%s: %v", what, err)
 			}
 		}
-		await("a picture", func() bool { return metric("dra_picture_timestamp_seconds") > 0 })
+		await("a snapshot", func() bool { return metric("dra_snapshot_timestamp_seconds") > 0 })
 		b.ReportMetric(time.Since(began).Seconds(), "first-s")
 		b.ReportMetric(process.cpu(b), "first-cpu-s")
 		var events float64
@@ -79,8 +79,8 @@ func BenchmarkController(b *testing.B) {
 		go c.label(ctx, snap)
 		b.ReportMetric(process.share(b, 2*time.Minute), "storm-cpu")
 		stop()
-		b.ReportMetric(metric("dra_look_duration_seconds_sum")/metric("dra_look_duration_seconds_count"), "look-s")
-		b.ReportMetric(metric("dra_look_delay_seconds"), "delay-s")
+		b.ReportMetric(metric("dra_evaluation_duration_seconds_sum")/metric("dra_evaluation_duration_seconds_count"), "eval-s")
+		b.ReportMetric(metric("dra_evaluation_delay_seconds"), "delay-s")
 		b.ReportMetric(process.memory(b, "VmRSS"), "RSS-MiB")
 		b.ReportMetric(process.memory(b, "VmHWM"), "peak-MiB")
 		if err := controller.Process.Signal(os.Interrupt); err != nil {

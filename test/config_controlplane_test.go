@@ -9,13 +9,14 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 // TestConfigOnCluster applies config where there is something for each right to see. The pod of the
 // controller is admitted where only restricted ones are, and its rights are enough to read
-// everything; its metrics are for those alone who have the role for them.
+// everything; its metrics are for those alone who have the role for them. Without a right, it says so.
 func TestConfigOnCluster(t *testing.T) {
 	c := rightsCluster(t)
 	c.installController(t)
@@ -45,7 +46,7 @@ subjects: [{kind: ServiceAccount, name: prometheus, namespace: ml}]`)
 	var metrics string
 	err := poll(t.Context(), func() bool {
 		_, metrics = get(t, "https://"+controller.metrics+"/metrics", token)
-		return value(metrics, "dra_picture_timestamp_seconds") > 0
+		return value(metrics, "dra_snapshot_timestamp_seconds") > 0
 	})
 	if err != nil {
 		t.Fatalf("no metrics: %v\n%s\n%v", err, metrics, controller.stderr.sofar())
@@ -56,4 +57,5 @@ subjects: [{kind: ServiceAccount, name: prometheus, namespace: ml}]`)
 	if code, _, stderr := controller.interrupt(t); code != 0 {
 		t.Errorf("the controller ends with %d: %v", code, stderr)
 	}
+	c.checkEachRight(t, configObject[*rbacv1.ClusterRole](t, objects, "ClusterRole dra-controller").Rules)
 }

@@ -20,6 +20,7 @@ import (
 	"time"
 
 	authenticationapi "k8s.io/api/authentication/v1"
+	corev1 "k8s.io/api/core/v1"
 	eventsapi "k8s.io/api/events/v1"
 	resourceapi "k8s.io/api/resource/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -157,8 +158,8 @@ func (c *cluster) ourEvents(ctx context.Context, namespace, pod string) []events
 }
 
 // TestController runs two replicas with the rights of config. The pod that the scheduler refuses gets
-// one event, which says what `why` says; it stays the only one when the leader is killed and when the
-// API server is restarted, and is gone when the pod has a node.
+// one event, which says what `why` says; it stays the only one when the leader is killed, when the API
+// server is restarted, and when the next leader loses its lease, and is gone when the pod has a node.
 func TestController(t *testing.T) {
 	options := everything()
 	c := startCluster(t, options)
@@ -194,7 +195,7 @@ func TestController(t *testing.T) {
 			events = c.ourEvents(t.Context(), "diff", "train")
 			return condition(events)
 		}); err != nil {
-			t.Fatalf("%s: %v; events %+v\n%v\n%v", what, err, events, replicas[0].stderr.sofar(), replicas[1].stderr.sofar())
+			t.Fatalf("%s: %v; events %+v\n%v\n%v", what, err, events, replicas[0].stderr.sofar(), replicas[len(replicas)-1].stderr.sofar())
 		}
 		return events
 	}
@@ -224,13 +225,13 @@ func TestController(t *testing.T) {
 		leader, other = other, leader
 	}
 	for metric, want := range map[string]float64{
-		`dra_pods{state="waiting"}`:                                  1,
-		`dra_class_devices{class="diff",state="free"}`:               2,
-		`dra_class_placeable_devices{class="diff"}`:                  2,
-		`dra_class_placeable_nodes{class="diff",size="2"}`:           0,
-		`dra_pools{driver="diff.example.com",state="usable"}`:        2,
-		`dra_waiting_pods{class="diff",code="` + event.Reason + `"}`: 1,
-		`dra_events_total{result="published"}`:                       1,
+		`dra_pods{state="waiting"}`:                                        1,
+		`dra_class_devices{class="diff",state="free"}`:                     2,
+		`dra_class_placeable_devices{class="diff"}`:                        2,
+		`dra_class_placeable_nodes{class="diff",size="2"}`:                 0,
+		`dra_pools{driver="diff.example.com",state="usable"}`:              2,
+		`dra_class_waiting_pods{class="diff",code="` + event.Reason + `"}`: 1,
+		`dra_events_total{result="published"}`:                             1,
 	} {
 		if got := value(text(leader), metric); got != want {
 			t.Errorf("%s is %v, want %v", metric, got, want)
@@ -256,7 +257,7 @@ func TestController(t *testing.T) {
 		t.Fatal(err)
 	}
 	_ = leader.cmd.Wait()
-	if err := poll(t.Context(), func() bool { return value(text(other), "dra_looks_total{result=\"ok\"}") > 0 }); err != nil {
+	if err := poll(t.Context(), func() bool { return value(text(other), "dra_evaluations_total{result=\"ok\"}") > 0 }); err != nil {
 		t.Fatalf("the other replica does not take over: %v", other.stderr.sofar())
 	}
 	mustDo(t, func() error { return c.plane.Restart(t.Context(), options) })
@@ -265,13 +266,86 @@ func TestController(t *testing.T) {
 		t.Errorf("after the leader was killed and the API server restarted: %+v", got)
 	}
 
+	// Somebody takes the lease from the leader, and does not renew it.
+	third := c.startController(t, path, kubeconfig, "--events")
+	replicas = append(replicas, third)
+	mustDo(t, func() error {
+		lease, err := c.kube.CoordinationV1().Leases(controllerNamespace).Get(t.Context(), "dra-controller", metav1.GetOptions{})
+		if err != nil {
+			return err
+		}
+		lease.Spec.HolderIdentity, lease.Spec.RenewTime = new("somebody"), &metav1.MicroTime{Time: time.Now()}
+		_, err = c.kube.CoordinationV1().Leases(controllerNamespace).Update(t.Context(), lease, metav1.UpdateOptions{})
+		return err
+	})
+	if log := other.stderr.all(); !strings.Contains(strings.Join(log, "\n"), "error: run: leader election lost") {
+		t.Errorf("the leader without a lease ends with %v", log)
+	}
+	if err := other.cmd.Wait(); err == nil {
+		t.Error("the leader without a lease ends with 0, want an error so that it is restarted")
+	}
+	if err := poll(t.Context(), func() bool { return value(text(third), "dra_evaluations_total{result=\"ok\"}") > 1 }); err != nil {
+		t.Fatalf("the third replica does not lead: %v", third.stderr.sofar())
+	}
+	if got := c.ourEvents(t.Context(), "diff", "train"); len(got) != 1 || got[0].UID != event.UID {
+		t.Errorf("after the leader lost its lease: %+v", got)
+	}
+
 	publish(all)
 	if got := c.decision(t.Context(), "diff", "train", func(d decision) bool { return d.reason == scheduled }); got.node != "diff-a" {
 		t.Fatalf("with the device back, the scheduler decided %+v", got)
 	}
 	await("the end of the event", func(events []eventsapi.Event) bool { return len(events) == 0 })
-	code, _, stderr := other.interrupt(t)
+	since := time.Now().Add(-time.Hour).UTC().Truncate(time.Second)
+	mustDo(t, func() error {
+		node, err := c.kube.CoreV1().Nodes().Get(t.Context(), "diff-a", metav1.GetOptions{})
+		if err != nil {
+			return err
+		}
+		node.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionFalse, Reason: "KubeletNotReady", LastTransitionTime: metav1.NewTime(since)}}
+		_, err = c.kube.CoreV1().Nodes().UpdateStatus(t.Context(), node, metav1.UpdateOptions{})
+		return err
+	})
+	event = await("an event about the node", func(events []eventsapi.Event) bool { return len(events) == 1 })[0]
+	if want := "(since " + since.Format(time.RFC3339) + ")"; event.Reason != "NodeNotReady" || !strings.Contains(event.Note, want) {
+		t.Errorf("the event says %s: %q, want NodeNotReady with %q", event.Reason, event.Note, want)
+	}
+	code, _, stderr := third.interrupt(t)
 	if code != 0 {
+		t.Errorf("the controller ends with %d: %v", code, stderr)
+	}
+}
+
+// TestControllerWithoutDRA runs the controller on an API server without the group resource.k8s.io. It
+// says so once, is ready, tries again at growing intervals, and works when the group is there.
+func TestControllerWithoutDRA(t *testing.T) {
+	options := controlplane.Options{RuntimeConfig: map[string]bool{"resource.k8s.io/v1": false}, WithoutScheduler: true, WithoutControllerManager: true}
+	c := startCluster(t, options)
+	c.installController(t)
+	account := "system:serviceaccount:" + controllerNamespace + ":dra-controller"
+	r := c.startController(t, builtController(t), c.kubeconfigOf(t, account), "--leader-elect=false")
+	reader := c.token(t, controllerNamespace, "dra-controller")
+	r.wait(t, r.stderr, "that there is no such group", func(line string) bool { return strings.Contains(line, "has no API group resource.k8s.io") })
+	began := time.Now()
+	if err := poll(t.Context(), func() bool {
+		_, metrics := get(t, "https://"+r.metrics+"/metrics", reader)
+		return value(metrics, `dra_evaluations_total{result="error"}`) >= 3
+	}); err != nil {
+		t.Fatalf("it does not try again: %v", r.stderr.sofar())
+	}
+	if passed := time.Since(began); passed < 4*time.Second {
+		t.Errorf("three attempts in %s", passed)
+	}
+	if status, body := get(t, "http://"+r.probes+"/readyz", ""); status != http.StatusOK {
+		t.Errorf("/readyz: %d %s", status, body)
+	}
+	if log := strings.Join(r.stderr.sofar(), "\n"); strings.Count(log, "has no API group resource.k8s.io") != 1 {
+		t.Errorf("it does not say once that there is no such group:\n%s", log)
+	}
+	options.RuntimeConfig = nil
+	mustDo(t, func() error { return c.plane.Restart(t.Context(), options) })
+	r.wait(t, r.stderr, "that it follows the cluster", func(line string) bool { return strings.Contains(line, "following the cluster") })
+	if code, _, stderr := r.interrupt(t); code != 0 {
 		t.Errorf("the controller ends with %d: %v", code, stderr)
 	}
 }

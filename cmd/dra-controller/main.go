@@ -84,10 +84,10 @@ In a pod, it uses the service account; elsewhere, the kubeconfig.`,
 	f.BoolVar(&secure, "metrics-secure", true, "Serve metrics over HTTPS, to those who may get /metrics (TokenReview, SubjectAccessReview).")
 	f.StringVar(&opts.CertDir, "metrics-cert-dir", "", "`DIRECTORY` with tls.crt and tls.key of the metrics; without it the certificate is self-signed.")
 	f.StringVar(&opts.ProbeAddress, "health-probe-bind-address", ":8081", "Serve /healthz and /readyz at this `ADDRESS`; 0 serves none.")
-	f.BoolVar(&opts.LeaderElection, "leader-elect", false, "Let one of several replicas work, by a Lease in the namespace of the pod.")
-	f.BoolVar(&opts.Events, "events", false, "Publish an event on each pod that does not run for want of devices.")
+	f.BoolVar(&opts.LeaderElection, "leader-elect", false, "Elect a leader among several replicas, with a Lease in the namespace of the pod.")
+	f.BoolVar(&opts.Events, "events", false, "Publish an event about each pod that waits for devices or cannot work with them.")
 	f.IntVar(&opts.PodMetrics, "pod-metrics", 0, "Give this `NUMBER` of waiting pods, the oldest ones, a metric with their names.")
-	f.DurationVar(&opts.Every, "interval", controller.DefaultInterval, "Least `DURATION` between two looks at the cluster.")
+	f.DurationVar(&opts.Every, "interval", controller.DefaultInterval, "Least `DURATION` between two evaluations of the cluster.")
 	f.IntVarP(&verbosity, "v", "v", 0, "`NUMBER` for how much is logged.")
 	for _, name := range []string{"kubeconfig", "context", "namespace"} {
 		all := cobra.Command{}

@@ -8,10 +8,11 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
+
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
 // Filter is a check of a node before any device is looked at, named after the scheduler's
@@ -61,10 +62,10 @@ type Misfit struct {
 }
 
 // Text returns the reason with details of the node.
-func (m *Misfit) Text(now time.Time) string {
+func (m *Misfit) Text(snap *snapshot.Snapshot) string {
 	switch {
 	case m.Condition != nil:
-		return m.Condition.Text(now)
+		return m.Condition.Text(snap)
 	case m.Filter == FilterPods:
 		return fmt.Sprintf("%s (%s)", m.Reason, m.Found)
 	case m.Filter == FilterResources:

@@ -9,9 +9,9 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/util/duration"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
 // NodeCondition is a condition of a node for which Kubernetes sets taints, in words.
@@ -120,14 +120,14 @@ func SetByKubernetes(taint *corev1.Taint) bool {
 
 // Text returns the condition with the details of this node: since when it has it, and the
 // message.
-func (n *NodeCondition) Text(now time.Time) string {
+func (n *NodeCondition) Text(snap *snapshot.Snapshot) string {
 	text := n.Reason
-	switch age := duration.HumanDuration(max(0, now.Sub(n.Since))); {
+	switch {
 	case n.Since.IsZero():
 	case n.Ended:
-		text += " " + age + " ago"
+		text += " " + snap.Ago(n.Since)
 	default:
-		text += " (for " + age + ")"
+		text += " (" + snap.Lasting("for", n.Since) + ")"
 	}
 	return text + english.PrecededBy(": ", strings.TrimSuffix(n.Message, "."))
 }

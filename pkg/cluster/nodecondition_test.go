@@ -72,9 +72,11 @@ func TestConditionsOfNodes(t *testing.T) {
 				added := metav1.NewTime(tc.Taken().Add(-12 * time.Minute))
 				node.Spec.Taints = append(node.Spec.Taints, corev1.Taint{Key: "node.kubernetes.io/" + key, Effect: corev1.TaintEffect(effect), TimeAdded: &added})
 			}
+			snap := tc.Snapshot(node)
+			snap.TakenAt = tc.Taken()
 			var got []string
-			for _, misfit := range newCluster(t, tc.Snapshot(node)).Nodes.Fit(tc.Pod("p"), node) {
-				got = append(got, misfit.Text(tc.Taken()))
+			for _, misfit := range newCluster(t, snap).Nodes.Fit(tc.Pod("p"), node) {
+				got = append(got, misfit.Text(snap))
 			}
 			if strings.Join(got, "; ") != strings.Join(tt.want, "; ") {
 				t.Errorf("got %q, want %q", got, tt.want)

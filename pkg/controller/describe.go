@@ -18,7 +18,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/inventory"
 )
 
-// sample is a value of a metric of a picture, with the values of its labels in their order.
+// sample is a value of a metric of a snapshot, with the values of its labels in their order.
 type sample struct {
 	name   string
 	value  float64
@@ -55,11 +55,11 @@ func (s *samples) of(name string, labels []string) *float64 {
 // sizes returns the numbers of devices on one node that are asked about.
 func sizes() []int { return []int{1, 2, 4, 8, 16} }
 
-// describe returns the samples of a picture without what adds up over time.
+// describe returns the samples of a snapshot without what adds up over time.
 func describe(c *cluster.Cluster, found *cause.Found, at time.Time, podsMost int) []sample {
 	s := &samples{at: map[string]int{}}
 	status, inv := found.Status, found.Examination.Inventory
-	s.add(pictureTime, float64(at.UnixNano())/float64(time.Second))
+	s.add(snapshotTime, float64(at.UnixNano())/float64(time.Second))
 	s.add(gaps, float64(len(c.Snapshot.Gaps)))
 	s.capacity(status.Capacity)
 	for _, pool := range inv.Usage() {
@@ -67,6 +67,8 @@ func describe(c *cluster.Cluster, found *cause.Found, at time.Time, podsMost int
 		s.add(pools, 1, pool.Driver, lower(pool.State))
 	}
 	s.causes(status)
+	evicted, _ := found.Examination.Survey.Evicted()
+	s.add(evictionsDue, float64(evicted))
 	s.waiting(c, found, at, podsMost)
 	for i := range found.Examination.Blocked {
 		s.add(blockedPods, 1, string(found.Examination.Blocked[i].Code))
@@ -114,17 +116,11 @@ func (s *samples) causes(status *api.Status) {
 	s.add(pods, float64(status.Pods.Blocked), "blocked")
 	for i := range status.Causes {
 		c := &status.Causes[i]
-		labels := []string{c.Code, lower(c.Severity)}
+		labels := []string{c.Code, lower(c.Severity), cmp.Or(lower(c.Actor), noActor)}
 		s.add(causes, 1, labels...)
 		s.add(causePods, float64(c.Pods), labels...)
 		s.add(causeDevices, float64(c.Devices), labels...)
 		s.add(causeNodes, float64(c.Nodes), labels...)
-	}
-	s.add(evictionsDue, 0)
-	for _, next := range status.Upcoming {
-		if next.Kind == api.UpcomingEviction {
-			s.add(evictionsDue, float64(next.Count))
-		}
 	}
 }
 
@@ -145,12 +141,13 @@ func (s *samples) waiting(c *cluster.Cluster, found *cause.Found, at time.Time, 
 			seconds = at.Sub(pod.CreationTimestamp.Time).Seconds()
 		}
 		oldest = append(oldest, waits{[]string{pod.Namespace, pod.Name, code}, seconds})
+		s.add(waitingPods, 1, code)
 		classes := found.Examination.Inventory.ClassesOf(pod)
 		if len(classes) == 0 {
 			classes = []string{noClass}
 		}
 		for _, class := range classes {
-			s.add(waitingPods, 1, class, code)
+			s.add(classWaitingPods, 1, class, code)
 			if code != cause.SchedulingGated && code != cause.OtherScheduler {
 				s.raise(longestWait, seconds, class)
 			}
@@ -162,8 +159,12 @@ func (s *samples) waiting(c *cluster.Cluster, found *cause.Found, at time.Time, 
 	}
 }
 
-// noClass stands for the class of a pod whose claims are not known yet.
-const noClass = "(none)"
+const (
+	// noClass stands for the class of a pod whose claims are not known yet.
+	noClass = "(none)"
+	// noActor stands for who can act on a cause where nothing is known that helps.
+	noActor = "unknown"
+)
 
 // codeOf returns the reason code of a pod that waits or, if it fits, what else it waits for.
 func codeOf(e *api.Explanation) string {
@@ -196,10 +197,10 @@ type deviceSeconds struct {
 }
 
 const (
-	// knownFor is the longest time between two pictures in which the usage counts as known: looks
-	// at large clusters are minutes apart.
+	// knownFor is the longest time between two snapshots in which the usage counts as known:
+	// evaluations of large clusters are minutes apart.
 	knownFor = 5 * time.Minute
-	// forgetAfter is the time after which names are forgotten that are in no picture.
+	// forgetAfter is the time after which names are forgotten that are in no snapshot.
 	forgetAfter = time.Hour
 )
 

@@ -19,8 +19,8 @@ const metricsDocument = `# Metrics of dra-controller
 
 [dra-controller](controller.md) exports these metrics, besides the usual ones of its process
 (` + "`process_*`, `go_*`" + `) and of leader election (` + "`leader_election_master_status`" + `). They describe a
-picture: the cluster at one moment. Only the replica that leads has metrics of a picture, so that
-nothing counts twice.
+snapshot of the cluster at one moment. Only the replica that leads has these metrics, so that nothing
+counts twice.
 
 Codes are the reason codes and the codes of the checks that ` + "`kubectl dra status -o json`" + ` has;
 states and severities are in lower case. Labels that are names from the cluster (` + "`class`, `driver`,\n`namespace`" + `) have at most %d values each: further names are ` + "`%s`" + `.

@@ -19,17 +19,17 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/collect"
 )
 
-// DefaultInterval is the least time between two looks at the cluster.
+// DefaultInterval is the least time between two evaluations of the cluster.
 const DefaultInterval = 5 * time.Second
 
 const (
-	// lookShare limits the part of the time that goes into looking: after an expensive look,
+	// evaluationShare limits the part of the time that goes into evaluations: after an expensive one,
 	// the next one is put off.
-	lookShare = 0.2
-	// lookAgain is how old causes get where nothing changes: some come with time alone. Expensive
-	// ones get older, by lookAgainTimes.
-	lookAgain      = time.Minute
-	lookAgainTimes = 20
+	evaluationShare = 0.2
+	// evaluateAgain is how old causes get where nothing changes: some come with time alone. Expensive
+	// ones get older, by evaluateAgainTimes.
+	evaluateAgain      = time.Minute
+	evaluateAgainTimes = 20
 	// refreshEvery is how often the lists are read again that are not watched.
 	refreshEvery = time.Minute
 	// retryFirst and retryLast bound the time until a cluster is read again that could not be
@@ -43,7 +43,7 @@ const (
 	// may be gone for good. gapsFor is the same for what could not be read at all.
 	lostFor = time.Minute
 	gapsFor = 30 * time.Minute
-	// stuckAfter is the time after which a look that did not end counts as stuck.
+	// stuckAfter is the time after which an evaluation that did not end counts as stuck.
 	stuckAfter = 10 * time.Minute
 )
 
@@ -55,39 +55,46 @@ type Follower struct {
 	// Events publishes the answers about pods; nil for none.
 	Events *Publisher
 	Log    logr.Logger
-	// Every is the least time between two looks.
+	// Every is the least time between two evaluations.
 	Every time.Duration
 
-	// looking is since when a look takes place, in Unix seconds; 0 while there is none.
-	looking atomic.Int64
+	// evaluating is since when an evaluation takes place, in Unix seconds; 0 while there is none.
+	evaluating atomic.Int64
 }
 
 // NeedLeaderElection reports whether only the leader follows the cluster, which is always true.
 func (f *Follower) NeedLeaderElection() bool { return true }
 
-// Stuck returns an error if a look did not end in time.
+// Stuck returns an error if an evaluation did not end in time.
 func (f *Follower) Stuck() error {
-	if since := f.looking.Load(); since != 0 && time.Since(time.Unix(since, 0)) > stuckAfter {
-		return fmt.Errorf("a look at the cluster takes longer than %s", stuckAfter)
+	if since := f.evaluating.Load(); since != 0 && time.Since(time.Unix(since, 0)) > stuckAfter {
+		return fmt.Errorf("an evaluation of the cluster takes longer than %s", stuckAfter)
 	}
 	return nil
 }
 
 // Start follows the cluster until the context is done. A cluster that cannot be read is tried
-// again.
+// again; the same error is logged once.
 func (f *Follower) Start(ctx context.Context) error {
+	logged := ""
 	for wait := retryFirst; ctx.Err() == nil; {
 		began := time.Now()
 		err := f.follow(ctx)
 		if ctx.Err() != nil {
 			return nil
 		}
+		if err == nil || time.Since(began) > retryLast {
+			logged = ""
+		}
 		if time.Since(began) > retryLast {
 			wait = retryFirst
 		}
 		if err != nil {
 			f.Metrics.failed()
-			f.Log.Error(err, "cannot follow the cluster", "again", wait.String())
+			if err.Error() != logged {
+				f.Log.Error(err, "cannot follow the cluster; trying again until it can be followed")
+			}
+			logged = err.Error()
 		}
 		pause(ctx, wait)
 		wait = min(2*wait, retryLast)
@@ -106,7 +113,7 @@ func (f *Follower) follow(ctx context.Context) error {
 		return fmt.Errorf("read the cluster: %w", err)
 	}
 	f.Log.Info("following the cluster", "server", f.Clients.Address())
-	l := &looker{Follower: f, watcher: watcher}
+	l := &evaluator{Follower: f, watcher: watcher}
 	began, lost := time.Now(), false
 	for {
 		since, trouble := watcher.Trouble()
@@ -115,7 +122,7 @@ func (f *Follower) follow(ctx context.Context) error {
 			return trouble
 		case trouble != nil && !lost:
 			lost = true
-			l.picture = time.Time{}
+			l.known = time.Time{}
 			f.Metrics.failed()
 			f.Log.Error(trouble, "the cluster cannot be followed; what was published is the last that is known")
 		case trouble == nil && lost:
@@ -124,9 +131,9 @@ func (f *Follower) follow(ctx context.Context) error {
 		case trouble == nil && l.gaps != "" && time.Since(began) > gapsFor:
 			return nil
 		case trouble == nil:
-			if err := l.look(ctx); err != nil && ctx.Err() == nil {
+			if err := l.evaluate(ctx); err != nil && ctx.Err() == nil {
 				f.Metrics.failed()
-				f.Log.Error(err, "look at the cluster")
+				f.Log.Error(err, "evaluate the cluster")
 			}
 		}
 		next := time.Now().Add(l.rest())
@@ -151,8 +158,8 @@ func pause(ctx context.Context, wait time.Duration) bool {
 	}
 }
 
-// looker looks at a cluster again and again.
-type looker struct {
+// evaluator evaluates a cluster again and again.
+type evaluator struct {
 	*Follower
 	watcher   *collect.Watcher
 	refreshed time.Time
@@ -163,42 +170,42 @@ type looker struct {
 	// amended counts the clusters of which this one was made, see [maxAmended].
 	amended int
 	found   *cause.Found
-	// at is when the causes were found, took how long that took. picture is the time for which
+	// at is when the causes were found, took how long that took. known is the time for which
 	// they are known; zero if they are not.
-	at, picture time.Time
-	took        time.Duration
-	// worked is how long the last look took.
+	at, known time.Time
+	took      time.Duration
+	// worked is how long the last evaluation took.
 	worked time.Duration
 }
 
-// rest returns how long the next look is put off.
-func (l *looker) rest() time.Duration {
-	rest := max(l.Every, time.Duration(float64(l.worked)/lookShare)-l.worked)
+// rest returns how long the next evaluation is put off.
+func (l *evaluator) rest() time.Duration {
+	rest := max(l.Every, time.Duration(float64(l.worked)/evaluationShare)-l.worked)
 	l.Metrics.delayed(rest - l.Every)
 	return rest
 }
 
-// tell publishes the answers as events. It takes no longer than until the next look.
-func (l *looker) tell(ctx context.Context, next time.Time) error {
-	if l.Events == nil || l.picture.IsZero() {
+// tell publishes the answers as events. It takes no longer than until the next evaluation.
+func (l *evaluator) tell(ctx context.Context, next time.Time) error {
+	if l.Events == nil || l.known.IsZero() {
 		return nil
 	}
 	ctx, cancel := context.WithDeadline(ctx, next)
 	defer cancel()
-	if err := l.Events.Publish(ctx, answersOf(l.cluster, l.found, l.picture), l.picture, time.Until(next)); ctx.Err() == nil {
+	if err := l.Events.Publish(ctx, answersOf(l.cluster, l.found, l.known), l.known, time.Until(next)); ctx.Err() == nil {
 		return err
 	}
-	// The rest is left to the next picture.
+	// The rest is left to the next snapshot.
 	return nil
 }
 
-// look publishes the causes of the cluster as it is. They are looked for only if something changed
+// evaluate publishes the causes of the cluster as it is. They are searched for only if something changed
 // that an answer depends on.
-func (l *looker) look(ctx context.Context) error {
+func (l *evaluator) evaluate(ctx context.Context) error {
 	began := time.Now()
-	l.looking.Store(began.Unix())
-	defer l.looking.Store(0)
-	l.worked, l.picture = 0, time.Time{}
+	l.evaluating.Store(began.Unix())
+	defer l.evaluating.Store(0)
+	l.worked, l.known = 0, time.Time{}
 	snap, err := l.snapshot(ctx)
 	if err != nil {
 		return err
@@ -207,36 +214,44 @@ func (l *looker) look(ctx context.Context) error {
 	if l.cluster != nil {
 		delta = cluster.Between(l.cluster.Snapshot, snap)
 	}
-	if l.found == nil || delta.Any() || began.Sub(l.at) >= max(lookAgain, lookAgainTimes*l.took) {
+	if l.found == nil || delta.Any() || began.Sub(l.at) >= max(evaluateAgain, evaluateAgainTimes*l.took) {
 		if err := l.find(ctx, snap, delta); err != nil {
 			return err
 		}
 		l.worked = time.Since(began)
 		l.at, l.took = began, l.worked
-		l.Metrics.looked(l.took)
+		l.Metrics.evaluated(l.took)
 	}
 	l.report(snap)
-	l.picture = snap.Now()
-	l.Metrics.publish(l.cluster, l.found, l.picture)
+	l.known = snap.Now()
+	l.Metrics.publish(l.cluster, l.found, l.known)
 	return nil
 }
 
 // snapshot returns the cluster as it is. From time to time all is read.
-func (l *looker) snapshot(ctx context.Context) (*snapshot.Snapshot, error) {
-	if time.Since(l.refreshed) < refreshEvery {
-		return l.watcher.Snapshot(), nil
+func (l *evaluator) snapshot(ctx context.Context) (*snapshot.Snapshot, error) {
+	var snap *snapshot.Snapshot
+	if time.Since(l.refreshed) >= refreshEvery {
+		l.refreshed = time.Now()
+		var err error
+		if snap, err = l.watcher.Refresh(ctx); err != nil {
+			if ctx.Err() != nil {
+				return nil, err
+			}
+			l.Log.Error(err, "read what is not watched; what was read before stands")
+			snap = nil
+		}
 	}
-	l.refreshed = time.Now()
-	snap, err := l.watcher.Refresh(ctx)
-	if err != nil && ctx.Err() == nil {
-		l.Log.Error(err, "read what is not watched; what was read before stands")
-		return l.watcher.Snapshot(), nil
+	if snap == nil {
+		snap = l.watcher.Snapshot()
 	}
-	return snap, err
+	// Events are read long after they are written.
+	snap.AbsoluteTimes = true
+	return snap, nil
 }
 
 // report logs what could not be read, when that changes.
-func (l *looker) report(snap *snapshot.Snapshot) {
+func (l *evaluator) report(snap *snapshot.Snapshot) {
 	reasons := make([]string, 0, len(snap.Gaps))
 	for i := range snap.Gaps {
 		reasons = append(reasons, snap.Gaps[i].Reason)
@@ -249,7 +264,7 @@ func (l *looker) report(snap *snapshot.Snapshot) {
 }
 
 // find finds the causes in a snapshot, which differs by a delta from the one before.
-func (l *looker) find(ctx context.Context, snap *snapshot.Snapshot, delta *cluster.Delta) error {
+func (l *evaluator) find(ctx context.Context, snap *snapshot.Snapshot, delta *cluster.Delta) error {
 	if delta == nil || l.amended >= maxAmended {
 		l.cluster, l.amended = cluster.New(snap), 0
 	} else {

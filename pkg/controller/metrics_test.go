@@ -17,12 +17,17 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/testutil"
 	"github.com/prometheus/common/expfmt"
+	corev1 "k8s.io/api/core/v1"
+	resourceapi "k8s.io/api/resource/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	tc "github.com/kubectl-dra/kubectl-dra/internal/testcluster"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/cause"
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/forecast"
 	"github.com/kubectl-dra/kubectl-dra/pkg/inventory"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/load"
 )
 
@@ -77,7 +82,7 @@ func TestMetrics(t *testing.T) {
 		t.Fatal(err)
 	}
 	if families, err := registry.Gather(); err != nil || len(families) != 3 {
-		t.Errorf("without a picture: %v, %v", families, err)
+		t.Errorf("without a snapshot: %v, %v", families, err)
 	}
 	at := c.Snapshot.Now()
 	m.publish(c, found, at)
@@ -92,7 +97,7 @@ func TestMetrics(t *testing.T) {
 	}
 	var text bytes.Buffer
 	for _, family := range families {
-		if family.GetName() == lookDurationSeconds {
+		if family.GetName() == evaluationDuration {
 			continue
 		}
 		if _, err := expfmt.MetricFamilyToText(&text, family); err != nil {
@@ -115,6 +120,55 @@ func TestMetrics(t *testing.T) {
 	}
 	if sum == 0 || sum != total(text.String(), causes, `severity="error"`) {
 		t.Errorf("%d causes, the metrics have %d", sum, total(text.String(), causes, `severity="error"`))
+	}
+}
+
+// TestPodsCountOnce counts a pod once that two taints evict, and a pod that asks for two classes.
+// Causes have the label of who can act.
+func TestPodsCountOnce(t *testing.T) {
+	since := metav1.NewTime(tc.Taken().Add(-time.Minute))
+	broken := func(s *snapshot.Snapshot) {
+		for _, key := range []string{"hot", "broken"} {
+			device := &s.Slices[0].Spec.Devices[0]
+			device.Taints = append(device.Taints, resourceapi.DeviceTaint{Key: key, Effect: resourceapi.DeviceTaintEffectNoExecute, TimeAdded: &since})
+		}
+	}
+	inUse := func(s *snapshot.Snapshot) {
+		at := slices.IndexFunc(s.Claims, func(c *resourceapi.ResourceClaim) bool { return c.Name == "have" })
+		s.Claims[at].Namespace = tc.Namespace
+		s.Claims[at].Status.ReservedFor = []resourceapi.ResourceClaimConsumerReference{{Resource: "pods", Name: "evicted", UID: "uid-evicted"}}
+	}
+	c := cluster.New(tc.Cluster(
+		tc.Nodes("n1"), tc.Pool("n1", tc.Devices(2)...), tc.Serving("have", "n1", "gpu-0"), inUse, broken, tc.Class("nic", "nic.example.com"),
+		tc.Pod("evicted", tc.Using("have"), func(p *corev1.Pod) { p.Spec.NodeName, p.Status.Phase = "n1", corev1.PodRunning }),
+		tc.Claim("both", tc.Request("gpu", tc.ClassGPU, 1), tc.Request("nic", "nic", 1)), tc.Pod("waits", tc.Using("both")),
+		tc.Claim("typo", tc.Request("gpu", tc.ClassGPU, 1, `device.attributes["gpu.example.com"].modle == "x"`)), tc.Pod("mistaken", tc.Using("typo")),
+	))
+	list := describe(c, find(t.Context(), t, c), tc.Taken(), 0)
+	sum := func(name string, labels ...string) float64 {
+		total := 0.0
+		for _, s := range list {
+			if s.name == name && !slices.ContainsFunc(labels, func(label string) bool { return !slices.Contains(s.labels, label) }) {
+				total += s.value
+			}
+		}
+		return total
+	}
+	for _, test := range []struct {
+		what string
+		got  float64
+		want float64
+	}{
+		{"pods due to be evicted", sum(evictionsDue), 1},
+		{"pods that wait", sum(waitingPods), 2},
+		{"pods that wait for class nic", sum(classWaitingPods, "nic"), 1},
+		{"pods that wait for class " + tc.ClassGPU, sum(classWaitingPods, tc.ClassGPU), 2},
+		{"causes that the user of the selector can fix", sum(causes, "SelectorError", "error", "user"), 1},
+		{"causes of the selector that anybody can fix", sum(causes, "SelectorError"), 1},
+	} {
+		if test.got != test.want {
+			t.Errorf("%v %s, want %v", test.got, test.what, test.want)
+		}
 	}
 }
 

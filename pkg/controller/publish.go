@@ -30,7 +30,7 @@ const ControllerName = snapshot.ControllerName
 const (
 	// eventsPerSecond limits the requests about events in a second, eventsBurst those at once.
 	eventsPerSecond, eventsBurst = 5, 5
-	// heldFor is the number of pictures in which an answer has to hold before it is published.
+	// heldFor is the number of snapshots in which an answer has to hold before it is published.
 	heldFor = 2
 	// changeFirst and changeLast bound the time after which an event with the same reason is
 	// replaced because its note changed. The time doubles with each event.
@@ -60,7 +60,7 @@ type Publisher struct {
 	// pods are the pods that do not run or have an event; nil until the events of an earlier
 	// leader were read.
 	pods map[types.UID]*record
-	// first is the index of the answer to begin with, since the picture before left it out.
+	// first is the index of the answer to begin with, since the snapshot before left it out.
 	first int
 	// failing is the time without events after the next failure, until the end of the present one.
 	failing time.Duration
@@ -71,9 +71,9 @@ type Publisher struct {
 	late     bool
 }
 
-// record has the published answer about a pod, and the answers in the last pictures.
+// record has the published answer about a pod, and the answers in the last snapshots.
 type record struct {
-	// reason is the reason in the last pictures, held the number of these.
+	// reason is the reason in the last snapshots, held the number of these.
 	reason string
 	held   int
 	// event is the event on the pod; nil if there is none.
@@ -82,7 +82,7 @@ type record struct {
 	changes time.Duration
 	// refused is the time until which no event is published, since the API server refused one.
 	refused time.Time
-	// seen is true if there is an answer in the present picture.
+	// seen is true if there is an answer in the present snapshot.
 	seen bool
 }
 
@@ -91,8 +91,8 @@ func NewPublisher(client eventsv1.EventsV1Interface, metrics *Metrics, instance 
 	return &Publisher{client: client, metrics: metrics, instance: instance, limiter: rate.NewLimiter(eventsPerSecond, eventsBurst), failing: failedFirst}
 }
 
-// Publish publishes the answers in a picture of the given time, at the pace of the limit of
-// requests. What takes longer is left to the next picture. It returns errors of the API server:
+// Publish publishes the answers in a snapshot of the given time, at the pace of the limit of
+// requests. What takes longer is left to the next snapshot. It returns errors of the API server:
 // after a failure, it does nothing for some time, and an event that is refused concerns one pod
 // alone.
 func (p *Publisher) Publish(ctx context.Context, answers []Answer, now time.Time, within time.Duration) error {
@@ -168,7 +168,7 @@ func (p *Publisher) publish(ctx context.Context, answers []Answer, now time.Time
 	return refusal
 }
 
-// hear notes the reason in a picture, empty if there is no answer.
+// hear notes the reason in a snapshot, empty if there is no answer.
 func (r *record) hear(reason string) {
 	if r.reason != reason {
 		r.reason, r.held = reason, 0
@@ -178,7 +178,7 @@ func (r *record) hear(reason string) {
 }
 
 // say publishes an answer that holds, unless that was done. The event before it is removed after
-// that, with the next picture.
+// that, with the next snapshot.
 func (p *Publisher) say(ctx context.Context, r *record, a *Answer, now time.Time) error {
 	if r.held < heldFor {
 		return nil

@@ -40,8 +40,8 @@ func newPublished(t *testing.T) *published {
 	return &published{Publisher: NewPublisher(store.EventsV1(), NewMetrics(0), "test"), t: t, store: store, now: time.Now()}
 }
 
-// picture publishes answers five seconds later, and returns the notes of all events.
-func (p *published) picture(answers ...Answer) []string {
+// snapshot publishes answers five seconds later, and returns the notes of all events.
+func (p *published) snapshot(answers ...Answer) []string {
 	p.t.Helper()
 	p.now = p.now.Add(5 * time.Second)
 	if err := p.Publish(p.t.Context(), answers, p.now, 0); err != nil {
@@ -75,25 +75,25 @@ func about(name, reason, note string) Answer {
 	return Answer{Pod: &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "ml", Name: name, UID: types.UID("uid-" + name)}}, Reason: reason, Note: note}
 }
 
-// TestPublish publishes an answer that holds in two pictures, once, and removes it when it does not
+// TestPublish publishes an answer that holds in two snapshots, once, and removes it when it does not
 // hold any more.
 func TestPublish(t *testing.T) {
 	p := newPublished(t)
 	few := about("train", "CountUnsatisfiable", "2 of 8")
-	p.expect("in one picture", p.picture(few))
-	p.expect("with another reason", p.picture(about("train", "DeviceAllocated", "all in use")))
-	p.expect("back again", p.picture(few))
-	p.expect("in two pictures", p.picture(few), "train CountUnsatisfiable: 2 of 8")
+	p.expect("in one snapshot", p.snapshot(few))
+	p.expect("with another reason", p.snapshot(about("train", "DeviceAllocated", "all in use")))
+	p.expect("back again", p.snapshot(few))
+	p.expect("in two snapshots", p.snapshot(few), "train CountUnsatisfiable: 2 of 8")
 	for range 3 {
-		p.expect("later", p.picture(few), "train CountUnsatisfiable: 2 of 8")
+		p.expect("later", p.snapshot(few), "train CountUnsatisfiable: 2 of 8")
 	}
 	if got := testutil.ToFloat64(p.metrics.events.WithLabelValues(eventPublished)); got != 1 {
 		t.Errorf("%v events were published, want 1", got)
 	}
-	p.expect("missing in one picture", p.picture(), "train CountUnsatisfiable: 2 of 8")
-	p.expect("back after one picture", p.picture(few), "train CountUnsatisfiable: 2 of 8")
-	p.expect("missing", p.picture(), "train CountUnsatisfiable: 2 of 8")
-	p.expect("gone", p.picture())
+	p.expect("missing in one snapshot", p.snapshot(), "train CountUnsatisfiable: 2 of 8")
+	p.expect("back after one snapshot", p.snapshot(few), "train CountUnsatisfiable: 2 of 8")
+	p.expect("missing", p.snapshot(), "train CountUnsatisfiable: 2 of 8")
+	p.expect("gone", p.snapshot())
 	if len(p.pods) != 0 {
 		t.Errorf("%d pods are remembered", len(p.pods))
 	}
@@ -103,16 +103,16 @@ func TestPublish(t *testing.T) {
 // more rarely.
 func TestPublishChanges(t *testing.T) {
 	p := newPublished(t)
-	p.picture(about("train", "DeviceAllocated", "0 free"))
-	p.picture(about("train", "DeviceAllocated", "0 free"))
+	p.snapshot(about("train", "DeviceAllocated", "0 free"))
+	p.snapshot(about("train", "DeviceAllocated", "0 free"))
 	replaced := 0
 	last := ""
 	for i := range 60 * 12 {
-		got := p.picture(about("train", "DeviceAllocated", fmt.Sprint(i, " free")))
+		got := p.snapshot(about("train", "DeviceAllocated", fmt.Sprint(i, " free")))
 		if len(got) > 2 {
 			t.Fatalf("%d events: %q", len(got), got)
 		}
-		// The one before goes with the next picture.
+		// The one before goes with the next snapshot.
 		if len(got) == 1 && got[0] != last {
 			replaced++
 			last = got[0]
@@ -122,22 +122,22 @@ func TestPublishChanges(t *testing.T) {
 		t.Errorf("a note that changed each five seconds for an hour was replaced %d times", replaced)
 	}
 	p.now = p.now.Add(changeFirst)
-	p.picture(about("train", "ClassNotFound", "no class"))
-	p.picture(about("train", "ClassNotFound", "no class"))
-	p.expect("another reason", p.picture(about("train", "ClassNotFound", "no class")), "train ClassNotFound: no class")
+	p.snapshot(about("train", "ClassNotFound", "no class"))
+	p.snapshot(about("train", "ClassNotFound", "no class"))
+	p.expect("another reason", p.snapshot(about("train", "ClassNotFound", "no class")), "train ClassNotFound: no class")
 }
 
 // TestPublishSeries repeats an event before API servers remove it.
 func TestPublishSeries(t *testing.T) {
 	p := newPublished(t)
 	few := about("train", "CountUnsatisfiable", "2 of 8")
-	p.picture(few)
-	p.picture(few)
+	p.snapshot(few)
+	p.snapshot(few)
 	p.now = p.now.Add(repeatAfter)
-	p.picture(few)
+	p.snapshot(few)
 	p.now = p.now.Add(repeatAfter)
-	p.picture(few)
-	p.picture(few)
+	p.snapshot(few)
+	p.snapshot(few)
 	events := p.events()
 	if len(events) != 1 || events[0].Series == nil || events[0].Series.Count != 3 || !events[0].Series.LastObservedTime.After(events[0].EventTime.Time) {
 		t.Errorf("events %+v", events)
@@ -151,10 +151,10 @@ func TestPublishLimit(t *testing.T) {
 	for i := range 80 {
 		answers = append(answers, about(fmt.Sprint("pod-", i), "ClassNotFound", "no class"))
 	}
-	p.picture(answers...)
+	p.snapshot(answers...)
 	before := 0
 	for range 2 {
-		got := len(p.picture(answers...))
+		got := len(p.snapshot(answers...))
 		if got-before > eventsBurst {
 			t.Errorf("%d events at once", got-before)
 		}
@@ -164,7 +164,7 @@ func TestPublishLimit(t *testing.T) {
 		t.Error("no event counts as delayed")
 	}
 	for range 20 {
-		p.picture(answers...)
+		p.snapshot(answers...)
 	}
 	if got := len(p.events()); got != len(answers) {
 		t.Errorf("%d events in the end, want %d", got, len(answers))
@@ -185,14 +185,14 @@ func TestPublishFailures(t *testing.T) {
 	})
 	few := about("train", "CountUnsatisfiable", "2 of 8")
 	for range 12 * 10 {
-		p.expect("while it fails", p.picture(few))
+		p.expect("while it fails", p.snapshot(few))
 	}
 	if failures < 3 || failures > 9 {
 		t.Errorf("%d attempts in ten minutes", failures)
 	}
 	works = true
 	p.now = p.now.Add(failedLast)
-	p.expect("when it works", p.picture(few), "train CountUnsatisfiable: 2 of 8")
+	p.expect("when it works", p.snapshot(few), "train CountUnsatisfiable: 2 of 8")
 }
 
 // TestPublishRefused goes on with other pods where the API server refuses an event.
@@ -209,14 +209,14 @@ func TestPublishRefused(t *testing.T) {
 	refused, other := about("a", "ClassNotFound", "no class"), about("b", "ClassNotFound", "no class")
 	refused.Pod.Namespace = "quota"
 	for range 24 {
-		p.picture(refused, other)
+		p.snapshot(refused, other)
 	}
-	p.expect("where one is refused", p.picture(refused, other), "b ClassNotFound: no class")
+	p.expect("where one is refused", p.snapshot(refused, other), "b ClassNotFound: no class")
 	if attempts != 1 {
 		t.Errorf("%d attempts in two minutes", attempts)
 	}
-	p.picture()
-	p.expect("afterwards", p.picture())
+	p.snapshot()
+	p.expect("afterwards", p.snapshot())
 }
 
 // TestEventName makes names that the API server accepts of all names of pods.
@@ -235,15 +235,15 @@ func TestEventName(t *testing.T) {
 func TestPublishAfterOther(t *testing.T) {
 	first := newPublished(t)
 	few, gone := about("train", "CountUnsatisfiable", "2 of 8"), about("gone", "ClassNotFound", "no class")
-	first.picture(few, gone)
-	first.picture(few, gone)
+	first.snapshot(few, gone)
+	first.snapshot(few, gone)
 	other := &eventsapi.Event{ObjectMeta: metav1.ObjectMeta{Namespace: "ml", Name: "other"}, ReportingController: "kubelet", Reason: "Failed", Regarding: corev1.ObjectReference{Kind: "Pod", Name: "other", UID: "uid-other"}}
 	if _, err := first.store.EventsV1().Events("ml").Create(t.Context(), other, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	second := &published{Publisher: NewPublisher(first.store.EventsV1(), NewMetrics(0), "second"), t: t, store: first.store, now: first.now}
-	second.picture(few)
-	second.expect("afterwards", second.picture(few), "other Failed: ", "train CountUnsatisfiable: 2 of 8")
+	second.snapshot(few)
+	second.expect("afterwards", second.snapshot(few), "other Failed: ", "train CountUnsatisfiable: 2 of 8")
 	if got := testutil.ToFloat64(second.metrics.events.WithLabelValues(eventPublished)); got != 0 {
 		t.Errorf("%v events were published again", got)
 	}

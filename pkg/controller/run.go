@@ -41,7 +41,7 @@ type Options struct {
 	Events bool
 	// PodMetrics is how many waiting pods have a metric of their own.
 	PodMetrics int
-	// Every is the least time between two looks at the cluster, such as [DefaultInterval].
+	// Every is the least time between two evaluations of the cluster, such as [DefaultInterval].
 	Every time.Duration
 	Log   logr.Logger
 }
@@ -78,7 +78,7 @@ func Run(ctx context.Context, flags genericclioptions.RESTClientGetter, opts Opt
 	if err := ctrlmetrics.Registry.Register(follower.Metrics); err != nil {
 		return fmt.Errorf("register the metrics: %w", err)
 	}
-	if err := manager.AddHealthzCheck("look", func(*http.Request) error { return follower.Stuck() }); err != nil {
+	if err := manager.AddHealthzCheck("evaluation", func(*http.Request) error { return follower.Stuck() }); err != nil {
 		return fmt.Errorf("serve /healthz: %w", err)
 	}
 	if err := manager.AddReadyzCheck("ping", healthz.Ping); err != nil {

@@ -49,7 +49,7 @@ func (in *Inspection) Allocator() api.AllocatorInfo { return allocatorInfo(in.qu
 func (in *Inspection) Node(node *corev1.Node) []api.NodeMisfit {
 	var list []api.NodeMisfit
 	for _, u := range funnel.Misfits(in.question, node) {
-		list = append(list, api.NodeMisfit{Code: u.Code, Message: misfitText(u, in.question.Cluster.Snapshot.Now(), false), Evidence: u.Evidence()})
+		list = append(list, api.NodeMisfit{Code: u.Code, Message: misfitText(u, in.question.Cluster.Snapshot, false), Evidence: u.Evidence()})
 	}
 	return list
 }

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	resourceapi "k8s.io/api/resource/v1"
@@ -201,7 +200,7 @@ func (h *headlines) byPlugin() string {
 func (h *headlines) notSuitable(node *corev1.Node, enough bool) string {
 	var misfits []string
 	for _, u := range h.Reach.Misfits[node.Name] {
-		misfits = append(misfits, misfitText(u, h.Cluster.Snapshot.Now(), h.target.Hypothetical)+onNoNode(h.Question, u))
+		misfits = append(misfits, misfitText(u, h.Cluster.Snapshot, h.target.Hypothetical)+onNoNode(h.Question, u))
 	}
 	link := ", and"
 	if enough {
@@ -388,7 +387,7 @@ func availableText(q *funnel.Question, node *corev1.Node) string {
 func (h *headlines) strandedHeadline(p *advice.Prospect) string {
 	var texts []string
 	for _, u := range h.Reach.Misfits[p.Node().Name] {
-		texts = append(texts, misfitText(u, h.Cluster.Snapshot.Now(), h.target.Hypothetical))
+		texts = append(texts, misfitText(u, h.Cluster.Snapshot, h.target.Hypothetical))
 	}
 	if len(texts) == 0 {
 		return ""
@@ -552,11 +551,11 @@ func (h *headlines) nominated(ctx context.Context) string {
 }
 
 // misfitText says why the pod cannot use a node, with the numbers.
-func misfitText(u eligibility.UnsuitableNode, now time.Time, hypothetical bool) string {
+func misfitText(u eligibility.UnsuitableNode, snap *snapshot.Snapshot, hypothetical bool) string {
 	if u.Misfit.Filter == cluster.FilterNodeName && !hypothetical {
 		return "the pod is bound to node " + u.Misfit.Wanted
 	}
-	return u.Misfit.Text(now)
+	return u.Misfit.Text(snap)
 }
 
 // detailOf returns what the funnel says about a code, where a number alone tells too

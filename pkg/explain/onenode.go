@@ -36,7 +36,7 @@ func (x *builder) describeNode(ctx context.Context) (string, error) {
 	misfits := funnel.Misfits(x.Question, node)
 	for _, u := range misfits {
 		x.out.Node.Misfits = append(x.out.Node.Misfits, api.NodeMisfit{
-			Code: u.Code, Message: misfitText(u, x.Cluster.Snapshot.Now(), x.Target.Hypothetical), Evidence: u.Evidence(),
+			Code: u.Code, Message: misfitText(u, x.Cluster.Snapshot, x.Target.Hypothetical), Evidence: u.Evidence(),
 		})
 	}
 	pools := x.Reach.Pools[node.Name]

@@ -178,7 +178,7 @@ func (s *Survey) issues(k *Known) []api.Issue {
 	}
 	count(api.SeverityWarning, api.IssueDevicesTainted, tainted)
 	count(api.SeverityError, api.IssueDevicesTaintedInUse, inUse)
-	if evicted, next := s.evicted(); evicted > 0 {
+	if evicted, next := s.Evicted(); evicted > 0 {
 		add(api.SeverityError, api.IssuePodsEvicted, evicted, evictedText(evicted, next, snap.Now())).NextEviction = next
 	}
 	nodes := map[api.IssueCode]int{}
@@ -200,9 +200,9 @@ func (s *Survey) issues(k *Known) []api.Issue {
 	return list
 }
 
-// evicted counts the pods that the taints of devices evict, each once, and says when
+// Evicted counts the pods that the taints of devices evict, each once, and says when
 // the next one is.
-func (s *Survey) evicted() (pods int, next *metav1.Time) {
+func (s *Survey) Evicted() (pods int, next *metav1.Time) {
 	known := map[string]bool{}
 	for i := range s.taints {
 		if due := s.taints[i].NextEviction; due != nil && (next == nil || due.Before(next)) {

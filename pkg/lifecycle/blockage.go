@@ -122,8 +122,8 @@ func startBlockage(snap *snapshot.Snapshot, pod *corev1.Pod) *Blockage {
 		why = "its events could not be read"
 	}
 	return &Blockage{Code: api.PodNotStarted, Reason: fmt.Sprintf(
-		"the pod was bound to node %s %s ago and has not started, which takes less than %s as a rule; %s",
-		pod.Spec.NodeName, elapsed(snap, since), duration.HumanDuration(overdueAfter), why)}
+		"the pod was bound to node %s %s and has not started, which takes less than %s as a rule; %s",
+		pod.Spec.NodeName, snap.Ago(since), duration.HumanDuration(overdueAfter), why)}
 }
 
 // deviceBlockage reports problems with the devices of a pod on its node.

@@ -52,7 +52,7 @@ func finishedSince(snap *snapshot.Snapshot, pod *corev1.Pod) string {
 	if end.IsZero() {
 		return ""
 	}
-	return " for " + elapsed(snap, end)
+	return " " + snap.Lasting("for", end)
 }
 
 // terminating says why a pod that is being deleted still exists.
@@ -61,7 +61,7 @@ func terminating(facts *cluster.Cluster, pod *corev1.Pod, claims []cluster.PodCl
 	// The deletion timestamp is the end of the grace period.
 	due := pod.DeletionTimestamp.Time
 	f := Finding{Instead: true}
-	f.Reason = fmt.Sprintf("the pod has been terminating for %s (grace period %s)", elapsed(facts.Snapshot, due.Add(-grace)), duration.HumanDuration(grace))
+	f.Reason = fmt.Sprintf("the pod has been terminating %s (grace period %s)", facts.Snapshot.Lasting("for", due.Add(-grace)), duration.HumanDuration(grace))
 	f.AddEvidence(api.RefTo(api.KindPod, pod), "metadata.deletionTimestamp", due.UTC().Format(time.RFC3339), "")
 	if c := PodCondition(pod, corev1.DisruptionTarget); c != nil && c.Reason == "DeletionByDeviceTaintManager" {
 		f.Reason += ", because of a device taint"

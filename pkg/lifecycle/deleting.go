@@ -22,7 +22,7 @@ import (
 // finalizers of others, and then the resourceclaim controller, which deallocates it and
 // removes its own finalizer when no consumer is left.
 func DeletingClaim(snap *snapshot.Snapshot, claim *resourceapi.ResourceClaim) Finding {
-	f := Finding{Instead: true, Reason: fmt.Sprintf("claim %s has been terminating for %s", claim.Name, elapsed(snap, claim.DeletionTimestamp.Time))}
+	f := Finding{Instead: true, Reason: fmt.Sprintf("claim %s has been terminating %s", claim.Name, snap.Lasting("for", claim.DeletionTimestamp.Time))}
 	f.AddEvidence(api.RefTo(api.KindClaim, claim), "metadata.deletionTimestamp", claim.DeletionTimestamp.UTC().Format(time.RFC3339), "")
 	if len(claim.Finalizers) > 0 {
 		f.AddEvidence(api.RefTo(api.KindClaim, claim), "metadata.finalizers", english.JoinAnd(claim.Finalizers), "none")

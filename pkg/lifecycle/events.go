@@ -154,14 +154,18 @@ func firstTime(event *corev1.Event) time.Time {
 	return cmp.Or(event.FirstTimestamp.Time, event.EventTime.Time)
 }
 
-// often says how often an event was reported, and when last: " (12 times, last 30s ago)".
+// often says how often an event was reported, and when last: " (12 times, last 30s ago)". Neither
+// is said with [snapshot.Snapshot.AbsoluteTimes]: both change with each report.
 func often(snap *snapshot.Snapshot, event *corev1.Event) string {
+	if snap.AbsoluteTimes {
+		return ""
+	}
 	var parts []string
 	if count := reports(event); count > 1 {
 		parts = append(parts, fmt.Sprintf("%d times", count))
 	}
 	if t := EventTime(event); !t.IsZero() {
-		parts = append(parts, fmt.Sprintf("last %s ago", elapsed(snap, t.Time)))
+		parts = append(parts, "last "+snap.Ago(t.Time))
 	}
 	if len(parts) == 0 {
 		return ""
@@ -174,10 +178,12 @@ func often(snap *snapshot.Snapshot, event *corev1.Event) string {
 func repeated(snap *snapshot.Snapshot, event *corev1.Event) string {
 	count, first, last := reports(event), firstTime(event), EventTime(event).Time
 	switch {
+	case snap.AbsoluteTimes && !first.IsZero():
+		return " (" + snap.Lasting("for", first) + ")"
 	case first.IsZero(), last.IsZero(), count <= 1:
 		return often(snap, event)
 	default:
-		return fmt.Sprintf(" (%d times in %s, last %s ago)", count, elapsed(snap, first), elapsed(snap, last))
+		return fmt.Sprintf(" (%d times %s, last %s)", count, snap.Lasting("in", first), snap.Ago(last))
 	}
 }
 

@@ -114,7 +114,7 @@ func NotReady(snap *snapshot.Snapshot, node *corev1.Node) *Finding {
 	if condition == nil {
 		return nil
 	}
-	f := &Finding{Instead: true, Reason: fmt.Sprintf("node %s: %s", node.Name, condition.Text(snap.Now()))}
+	f := &Finding{Instead: true, Reason: fmt.Sprintf("node %s: %s", node.Name, condition.Text(snap))}
 	f.AddEvidence(api.Ref(api.KindNode, "", node.Name), "status.conditions[type=Ready].status", string(condition.Status), string(corev1.ConditionTrue))
 	f.Step(api.ActorAdmin, condition.Repair+": its kubelet starts and stops pods and has their devices prepared and unprepared", node.Name)
 	return f

@@ -12,17 +12,11 @@ import (
 	resourceapi "k8s.io/api/resource/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
-	"k8s.io/apimachinery/pkg/util/duration"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
-
-// elapsed returns the time since then, in kubectl's format.
-func elapsed(snap *snapshot.Snapshot, since time.Time) string {
-	return duration.HumanDuration(max(0, snap.Now().Sub(since)))
-}
 
 // Overdue reports whether something that began then takes longer than it should.
 func Overdue(snap *snapshot.Snapshot, since time.Time) bool {

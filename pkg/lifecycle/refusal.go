@@ -86,7 +86,7 @@ func refusalOf(snap *snapshot.Snapshot, w *snapshot.Workload) *Refusal {
 		r.AddEvidence(object, "status.conditions[type=ReplicaFailure].status", conditionFound(c), "no such condition")
 		r.Reason = fmt.Sprintf("the API server refuses the pods of the %s: %s", w.Kind, apiMessage(message))
 		if t := c.LastTransitionTime.Time; !t.IsZero() {
-			r.Reason += fmt.Sprintf(" (for %s)", elapsed(snap, t))
+			r.Reason += fmt.Sprintf(" (%s)", snap.Lasting("for", t))
 		}
 	} else {
 		event := newestEvent(eventsAbout(snap, w.Kind, w.Namespace, w.Name, w.UID), func(e *corev1.Event) bool { return e.Reason == ReasonFailedCreate })

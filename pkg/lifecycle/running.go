@@ -181,10 +181,13 @@ func evictions(facts *cluster.Cluster, pod *corev1.Pod) []Finding {
 	now := facts.Snapshot.Now()
 	f := Finding{Instead: true}
 	cause := fmt.Sprintf("device %s of claim %s has the taint %s (%s), which %s", DeviceName(result), first.Claim.Name, first.Taint, holder, ToleratedText(&first))
-	if first.At.After(now) {
+	switch {
+	case first.At.After(now) && facts.Snapshot.AbsoluteTimes:
+		f.Reason = fmt.Sprintf("the pod will be deleted at %s: %s", first.At.UTC().Format(time.RFC3339), cause)
+	case first.At.After(now):
 		f.Reason = fmt.Sprintf("the pod will be deleted in %s, at %s: %s", duration.HumanDuration(first.At.Sub(now)), first.At.UTC().Format(time.RFC3339), cause)
-	} else {
-		f.Reason = fmt.Sprintf("the pod should have been deleted %s ago: %s", elapsed(facts.Snapshot, first.At), cause)
+	default:
+		f.Reason = fmt.Sprintf("the pod should have been deleted %s: %s", facts.Snapshot.Ago(first.At), cause)
 		if Overdue(facts.Snapshot, first.At) {
 			f.Step(api.ActorAdmin, "check that kube-controller-manager runs: its device taint eviction controller should have deleted the pod")
 		}

@@ -57,7 +57,7 @@ func generationFindings(snap *snapshot.Snapshot, pod *corev1.Pod, claims []clust
 		case stopped:
 			continue
 		case Overdue(snap, pod.CreationTimestamp.Time):
-			f.Reason = fmt.Sprintf("the ResourceClaim for %s has not been created in %s", pc.Entry, elapsed(snap, pod.CreationTimestamp.Time))
+			f.Reason = fmt.Sprintf("the ResourceClaim for %s has not been created %s", pc.Entry, snap.Lasting("in", pod.CreationTimestamp.Time))
 			f.Step(api.ActorAdmin, "check that kube-controller-manager runs: its resourceclaim controller creates claims from templates")
 		default:
 			f.Step(api.ActorNobody, "the resourceclaim controller of kube-controller-manager has not created the claim for %s of pod %s yet", pc.Entry, pod.Name)
@@ -179,7 +179,7 @@ func GateFindings(pod *corev1.Pod) []Finding {
 func queueingFindings(snap *snapshot.Snapshot, pod *corev1.Pod, claims []cluster.PodClaim) []Finding {
 	findings := GateFindings(pod)
 	if awaitsOther(snap, pod) {
-		f := Finding{Reason: fmt.Sprintf("scheduler %s, which the pod names, has reported nothing about it in %s", pod.Spec.SchedulerName, elapsed(snap, pod.CreationTimestamp.Time))}
+		f := Finding{Reason: fmt.Sprintf("scheduler %s, which the pod names, has reported nothing about it %s", pod.Spec.SchedulerName, snap.Lasting("in", pod.CreationTimestamp.Time))}
 		if snap.Now().Sub(pod.CreationTimestamp.Time) > eventsLive {
 			f.Reason = fmt.Sprintf("the pod names scheduler %s, and no event or condition of it is known; events are kept for %s", pod.Spec.SchedulerName, duration.HumanDuration(eventsLive))
 		}
@@ -261,6 +261,9 @@ func timeLeft(snap *snapshot.Snapshot, claim *resourceapi.ResourceClaim) string 
 	since := claim.Status.Allocation.AllocationTimestamp
 	if since.IsZero() {
 		return ""
+	}
+	if snap.AbsoluteTimes {
+		return fmt.Sprintf("; by default the scheduler waits until %s", since.Add(cluster.BindingTimeout).UTC().Format(time.RFC3339))
 	}
 	limit := duration.HumanDuration(cluster.BindingTimeout)
 	// The clocks of the scheduler and of the machine that took the snapshot may differ.

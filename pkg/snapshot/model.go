@@ -25,6 +25,9 @@ type Snapshot struct {
 	// Ages are counted up to this moment, so that a file reads the same
 	// tomorrow; see [Snapshot.Now].
 	TakenAt time.Time
+	// AbsoluteTimes is true if texts about the cluster have points in time in place of ages,
+	// because they are read later.
+	AbsoluteTimes bool
 	// ServerVersion is the gitVersion of the API server ("v1.37.1"), empty if
 	// unknown. An API server that emulates an older release tells that one.
 	ServerVersion string

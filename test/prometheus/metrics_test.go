@@ -47,14 +47,14 @@ func metrics(t *testing.T) map[string][]string {
 		}
 		all[found[1]] = labels
 	}
-	const histogram = "dra_look_duration_seconds"
+	const histogram = "dra_evaluation_duration_seconds"
 	all[histogram+"_bucket"] = slices.Concat(all[histogram], []string{"le"})
 	all[histogram+"_sum"], all[histogram+"_count"] = all[histogram], all[histogram]
 	delete(all, histogram)
 	return all
 }
 
-// registry returns the metrics of a controller that has looked at the example cluster.
+// registry returns the metrics of a controller that has evaluated the example cluster.
 func registry(t *testing.T) *client.Registry {
 	t.Helper()
 	t.Setenv("KUBECONFIG", filepath.Join(t.TempDir(), "none"))
@@ -77,7 +77,7 @@ func registry(t *testing.T) *client.Registry {
 			t.Error(err)
 		}
 	})
-	awaitMetric(t, r, "dra_picture_timestamp_seconds")
+	awaitMetric(t, r, "dra_snapshot_timestamp_seconds")
 	return r
 }
 

@@ -51,7 +51,7 @@ func queries(t *testing.T) []query {
 }
 
 // TestQueries parses all expressions, and checks that they name only metrics that the
-// controller has, and labels that these have.
+// controller has, and labels that these have, and that they count nothing twice.
 func TestQueries(t *testing.T) {
 	known := metrics(t)
 	used := map[string]bool{}
@@ -81,6 +81,10 @@ func TestQueries(t *testing.T) {
 			}
 			for _, above := range path {
 				if aggregate, ok := above.(*parser.AggregateExpr); ok && !aggregate.Without {
+					// A device, and a pod, may be of several classes.
+					if aggregate.Op == parser.SUM && strings.HasPrefix(selector.Name, "dra_class_") && !slices.Contains(aggregate.Grouping, "class") {
+						t.Errorf("%s: the sum of %s over classes counts things of several classes twice", q.from, selector.Name)
+					}
 					for _, label := range aggregate.Grouping {
 						if !slices.Contains(has, label) {
 							t.Errorf("%s: %s has no label %s", q.from, selector.Name, label)
@@ -92,8 +96,8 @@ func TestQueries(t *testing.T) {
 		})
 	}
 	for name := range known {
-		// Only with a flag, and for a program rather than for a picture.
-		if strings.HasPrefix(name, "dra_") && !used[name] && name != "dra_waiting_pod_seconds" && name != "dra_look_duration_seconds_sum" && name != "dra_look_duration_seconds_count" {
+		// Only with a flag, and for a program rather than for a reader.
+		if strings.HasPrefix(name, "dra_") && !used[name] && name != "dra_waiting_pod_seconds" && name != "dra_evaluation_duration_seconds_sum" && name != "dra_evaluation_duration_seconds_count" {
 			t.Errorf("neither the dashboard nor an alert shows %s", name)
 		}
 	}

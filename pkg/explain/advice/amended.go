@@ -318,7 +318,7 @@ func (a *amended) asksFor(driver string) bool {
 func (a *amended) inTheWay(ctx context.Context, name string) []string {
 	var texts []string
 	for _, u := range a.q.Reach.Misfits[name] {
-		texts = append(texts, u.Misfit.Text(a.Cluster.Snapshot.Now()))
+		texts = append(texts, u.Misfit.Text(a.Cluster.Snapshot))
 	}
 	node := a.q.Cluster.Snapshot.Node(name)
 	if node == nil {

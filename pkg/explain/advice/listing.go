@@ -213,7 +213,7 @@ func (l *listing) restrictionFacts() {
 	for _, u := range funnel.Misfits(l.whole.Question, l.node) {
 		misfit := u.Misfit
 		l.facts = append(l.facts, fact{
-			kind: factRestriction, text: misfit.Text(l.whole.Cluster.Snapshot.Now()), misfit: &misfit, holder: u.Claim, evidence: u.Evidence(),
+			kind: factRestriction, text: misfit.Text(l.whole.Cluster.Snapshot), misfit: &misfit, holder: u.Claim, evidence: u.Evidence(),
 		})
 	}
 }
