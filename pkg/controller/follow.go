@@ -113,7 +113,7 @@ func (f *Follower) follow(ctx context.Context) error {
 		return fmt.Errorf("read the cluster: %w", err)
 	}
 	f.Log.Info("following the cluster", "server", f.Clients.Address())
-	l := &evaluator{Follower: f, watcher: watcher}
+	e := &evaluator{Follower: f, watcher: watcher}
 	began, lost := time.Now(), false
 	for {
 		since, trouble := watcher.Trouble()
@@ -122,22 +122,22 @@ func (f *Follower) follow(ctx context.Context) error {
 			return trouble
 		case trouble != nil && !lost:
 			lost = true
-			l.known = time.Time{}
+			e.known = time.Time{}
 			f.Metrics.failed()
 			f.Log.Error(trouble, "the cluster cannot be followed; what was published is the last that is known")
 		case trouble == nil && lost:
 			f.Log.Info("connected again")
 			return nil
-		case trouble == nil && l.gaps != "" && time.Since(began) > gapsFor:
+		case trouble == nil && e.gaps != "" && time.Since(began) > gapsFor:
 			return nil
 		case trouble == nil:
-			if err := l.evaluate(ctx); err != nil && ctx.Err() == nil {
+			if err := e.evaluate(ctx); err != nil && ctx.Err() == nil {
 				f.Metrics.failed()
 				f.Log.Error(err, "evaluate the cluster")
 			}
 		}
-		next := time.Now().Add(l.rest())
-		if err := l.tell(ctx, next); err != nil && ctx.Err() == nil {
+		next := time.Now().Add(e.rest())
+		if err := e.tell(ctx, next); err != nil && ctx.Err() == nil {
 			f.Log.Error(err, "publish events")
 		}
 		if !pause(ctx, time.Until(next)) {
@@ -179,20 +179,20 @@ type evaluator struct {
 }
 
 // rest returns how long the next evaluation is put off.
-func (l *evaluator) rest() time.Duration {
-	rest := max(l.Every, time.Duration(float64(l.worked)/evaluationShare)-l.worked)
-	l.Metrics.delayed(rest - l.Every)
+func (e *evaluator) rest() time.Duration {
+	rest := max(e.Every, time.Duration(float64(e.worked)/evaluationShare)-e.worked)
+	e.Metrics.delayed(rest - e.Every)
 	return rest
 }
 
 // tell publishes the answers as events. It takes no longer than until the next evaluation.
-func (l *evaluator) tell(ctx context.Context, next time.Time) error {
-	if l.Events == nil || l.known.IsZero() {
+func (e *evaluator) tell(ctx context.Context, next time.Time) error {
+	if e.Events == nil || e.known.IsZero() {
 		return nil
 	}
 	ctx, cancel := context.WithDeadline(ctx, next)
 	defer cancel()
-	if err := l.Events.Publish(ctx, answersOf(l.cluster, l.found, l.known), l.known, time.Until(next)); ctx.Err() == nil {
+	if err := e.Events.Publish(ctx, answersOf(e.cluster, e.found, e.known), e.known, time.Until(next)); ctx.Err() == nil {
 		return err
 	}
 	// The rest is left to the next snapshot.
@@ -201,49 +201,49 @@ func (l *evaluator) tell(ctx context.Context, next time.Time) error {
 
 // evaluate publishes the causes of the cluster as it is. They are searched for only if something changed
 // that an answer depends on.
-func (l *evaluator) evaluate(ctx context.Context) error {
+func (e *evaluator) evaluate(ctx context.Context) error {
 	began := time.Now()
-	l.evaluating.Store(began.Unix())
-	defer l.evaluating.Store(0)
-	l.worked, l.known = 0, time.Time{}
-	snap, err := l.snapshot(ctx)
+	e.evaluating.Store(began.Unix())
+	defer e.evaluating.Store(0)
+	e.worked, e.known = 0, time.Time{}
+	snap, err := e.snapshot(ctx)
 	if err != nil {
 		return err
 	}
 	var delta *cluster.Delta
-	if l.cluster != nil {
-		delta = cluster.Between(l.cluster.Snapshot, snap)
+	if e.cluster != nil {
+		delta = cluster.Between(e.cluster.Snapshot, snap)
 	}
-	if l.found == nil || delta.Any() || began.Sub(l.at) >= max(evaluateAgain, evaluateAgainTimes*l.took) {
-		if err := l.find(ctx, snap, delta); err != nil {
+	if e.found == nil || delta.Any() || began.Sub(e.at) >= max(evaluateAgain, evaluateAgainTimes*e.took) {
+		if err := e.find(ctx, snap, delta); err != nil {
 			return err
 		}
-		l.worked = time.Since(began)
-		l.at, l.took = began, l.worked
-		l.Metrics.evaluated(l.took)
+		e.worked = time.Since(began)
+		e.at, e.took = began, e.worked
+		e.Metrics.evaluated(e.took)
 	}
-	l.report(snap)
-	l.known = snap.Now()
-	l.Metrics.publish(l.cluster, l.found, l.known)
+	e.report(snap)
+	e.known = snap.Now()
+	e.Metrics.publish(e.cluster, e.found, e.known)
 	return nil
 }
 
 // snapshot returns the cluster as it is. From time to time all is read.
-func (l *evaluator) snapshot(ctx context.Context) (*snapshot.Snapshot, error) {
+func (e *evaluator) snapshot(ctx context.Context) (*snapshot.Snapshot, error) {
 	var snap *snapshot.Snapshot
-	if time.Since(l.refreshed) >= refreshEvery {
-		l.refreshed = time.Now()
+	if time.Since(e.refreshed) >= refreshEvery {
+		e.refreshed = time.Now()
 		var err error
-		if snap, err = l.watcher.Refresh(ctx); err != nil {
+		if snap, err = e.watcher.Refresh(ctx); err != nil {
 			if ctx.Err() != nil {
 				return nil, err
 			}
-			l.Log.Error(err, "read what is not watched; what was read before stands")
+			e.Log.Error(err, "read what is not watched; what was read before stands")
 			snap = nil
 		}
 	}
 	if snap == nil {
-		snap = l.watcher.Snapshot()
+		snap = e.watcher.Snapshot()
 	}
 	// Events are read long after they are written.
 	snap.AbsoluteTimes = true
@@ -251,34 +251,34 @@ func (l *evaluator) snapshot(ctx context.Context) (*snapshot.Snapshot, error) {
 }
 
 // report logs what could not be read, when that changes.
-func (l *evaluator) report(snap *snapshot.Snapshot) {
+func (e *evaluator) report(snap *snapshot.Snapshot) {
 	reasons := make([]string, 0, len(snap.Gaps))
 	for i := range snap.Gaps {
 		reasons = append(reasons, snap.Gaps[i].Reason)
 	}
 	gaps := strings.Join(reasons, "; ")
-	if gaps != l.gaps {
-		l.Log.Info("what could not be read", "gaps", gaps)
+	if gaps != e.gaps {
+		e.Log.Info("what could not be read", "gaps", gaps)
 	}
-	l.gaps = gaps
+	e.gaps = gaps
 }
 
 // find finds the causes in a snapshot, which differs by a delta from the one before.
-func (l *evaluator) find(ctx context.Context, snap *snapshot.Snapshot, delta *cluster.Delta) error {
-	if delta == nil || l.amended >= maxAmended {
-		l.cluster, l.amended = cluster.New(snap), 0
+func (e *evaluator) find(ctx context.Context, snap *snapshot.Snapshot, delta *cluster.Delta) error {
+	if delta == nil || e.amended >= maxAmended {
+		e.cluster, e.amended = cluster.New(snap), 0
 	} else {
-		l.cluster, l.amended = l.cluster.With(delta), l.amended+1
+		e.cluster, e.amended = e.cluster.With(delta), e.amended+1
 	}
 	// Until there are new causes, the memory of the earlier ones is of use.
-	l.found = nil
-	found, err := cause.Find(ctx, l.cluster, cause.Options{})
+	e.found = nil
+	found, err := cause.Find(ctx, e.cluster, cause.Options{})
 	if err != nil {
 		return err
 	}
-	if err := forecast.AddPlaceableTo(ctx, l.cluster, found.Status.Capacity); err != nil {
+	if err := forecast.AddPlaceableTo(ctx, e.cluster, found.Status.Capacity); err != nil {
 		return err
 	}
-	l.found = found
+	e.found = found
 	return nil
 }
