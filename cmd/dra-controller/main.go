@@ -6,10 +6,14 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
+	"net"
 	"os"
 	"os/signal"
+	"path/filepath"
+	"strings"
 	"syscall"
 	"time"
 
@@ -35,12 +39,25 @@ func run() int {
 	// After the first signal the next one kills.
 	context.AfterFunc(ctx, stop)
 	defer garbage.Limit(ctx, true)()
-	if err := newCommand(os.Stderr).ExecuteContext(ctx); err != nil {
-		_, _ = fmt.Fprintln(os.Stderr, "error: "+render.Escape(err.Error()))
+	err := newCommand(os.Stderr).ExecuteContext(ctx)
+	if err == nil {
+		return 0
+	}
+	_, _ = fmt.Fprintln(os.Stderr, "error: "+render.Escape(err.Error()))
+	if failed := (*runError)(nil); errors.As(err, &failed) {
 		return 1
 	}
-	return 0
+	_, _ = fmt.Fprintln(os.Stderr, "See '"+controller.ControllerName+" --help'.")
+	return exitUsage
 }
+
+// exitUsage is the exit code for wrong usage, as in kubectl-dra.
+const exitUsage = 3
+
+// runError is an error of the running controller: the usage is right.
+type runError struct{ error }
+
+func (e *runError) Unwrap() error { return e.error }
 
 // newCommand returns the command, which logs to w.
 func newCommand(w io.Writer) *cobra.Command {
@@ -51,9 +68,9 @@ func newCommand(w io.Writer) *cobra.Command {
 		Use:   controller.ControllerName,
 		Short: "Say in metrics and events why pods wait for devices",
 		Long: `dra-controller follows a cluster and says why pods wait for devices (Dynamic
-Resource Allocation): in metrics and, with --events, in events on the pods, which
-'kubectl describe pod' prints. The answers are the ones of 'kubectl dra why' and
-'kubectl dra status'.
+Resource Allocation): in metrics and, with --events, in events on the pods,
+which 'kubectl describe pod' prints. The answers are the ones of 'kubectl dra
+why' and 'kubectl dra status'.
 
 It reads the cluster, and writes events about pods and its Lease, nothing else.
 In a pod, it uses the service account; elsewhere, the kubeconfig.`,
@@ -67,15 +84,15 @@ In a pod, it uses the service account; elsewhere, the kubeconfig.`,
 		SilenceErrors: true,
 		SilenceUsage:  true,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if opts.PodMetrics < 0 {
-				return fmt.Errorf("read --pod-metrics: expected a number from 0 on, found %d", opts.PodMetrics)
-			}
-			if opts.Every < time.Second {
-				return fmt.Errorf("read --interval: expected a duration from 1s on, found %s", opts.Every)
+			if err := check(opts); err != nil {
+				return err
 			}
 			opts.Log = textlogger.NewLogger(textlogger.NewConfig(textlogger.Output(w), textlogger.Verbosity(verbosity)))
 			klog.SetLogger(opts.Log)
-			return controller.Run(cmd.Context(), flags, opts)
+			if err := controller.Run(cmd.Context(), flags, opts); err != nil {
+				return &runError{err}
+			}
+			return nil
 		},
 	}
 	f := cmd.Flags()
@@ -89,11 +106,48 @@ In a pod, it uses the service account; elsewhere, the kubeconfig.`,
 	f.IntVar(&opts.PodMetrics, "pod-metrics", 0, "Give this `NUMBER` of waiting pods, the oldest ones, a metric with their names.")
 	f.DurationVar(&opts.Every, "interval", controller.DefaultInterval, "Least `DURATION` between two evaluations of the cluster.")
 	f.IntVarP(&verbosity, "v", "v", 0, "`NUMBER` for how much is logged.")
-	for _, name := range []string{"kubeconfig", "context", "namespace"} {
+	for name, usage := range map[string]string{
+		"kubeconfig": "Kubeconfig `FILE`; not needed in a pod.", "context": "`CONTEXT` of the kubeconfig.",
+		"namespace": "`NAMESPACE` of the Lease where the program does not run in a pod.",
+	} {
 		all := cobra.Command{}
 		flags.AddFlags(all.Flags())
-		f.AddFlag(all.Flags().Lookup(name))
+		flag := all.Flags().Lookup(name)
+		flag.Usage = usage
+		f.AddFlag(flag)
 	}
+	f.BoolP("help", "h", false, "Explain this program.")
+	f.Bool("version", false, "Show the version of this program.")
+	cmd.SetUsageTemplate(strings.ReplaceAll(cmd.UsageTemplate(), ".FlagUsages", fmt.Sprintf(".FlagUsagesWrapped %d", helpWidth)))
 	cmd.PreRun = func(*cobra.Command, []string) { opts.Insecure = !secure }
 	return cmd
+}
+
+// helpWidth is the width of the help in columns.
+const helpWidth = 80
+
+// check checks what the flags say before anything starts.
+func check(opts controller.Options) error {
+	if opts.PodMetrics < 0 {
+		return fmt.Errorf("read --pod-metrics: expected a number from 0 on, found %d", opts.PodMetrics)
+	}
+	if opts.Every < time.Second {
+		return fmt.Errorf("read --interval: expected a duration from 1s on, found %s", opts.Every)
+	}
+	for flag, address := range map[string]string{"--metrics-bind-address": opts.MetricsAddress, "--health-probe-bind-address": opts.ProbeAddress} {
+		if address == "0" {
+			continue
+		}
+		if _, err := net.ResolveTCPAddr("tcp", address); err != nil {
+			return fmt.Errorf("read %s: expected [HOST]:PORT, or 0 for none, found %q", flag, address)
+		}
+	}
+	if opts.CertDir != "" {
+		for _, name := range []string{"tls.crt", "tls.key"} {
+			if _, err := os.Stat(filepath.Join(opts.CertDir, name)); err != nil {
+				return fmt.Errorf("read --metrics-cert-dir: %w", err)
+			}
+		}
+	}
+	return nil
 }
