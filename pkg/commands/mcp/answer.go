@@ -45,7 +45,8 @@ func failed(code int) bool { return code >= cli.ExitUsage }
 // askLess says how to get a shorter answer.
 const askLess = "Ask for less: a single target, a namespace, a smaller limit, or detail short."
 
-// frameRoom is what a limit keeps for the text around an answer. It is usually less.
+// frameRoom is the number of bytes that a limit keeps for the text around an answer, which is
+// mostly shorter.
 const frameRoom = 320
 
 // newAnswer returns the answer of a verb as a text of at most so many bytes: what it printed, and

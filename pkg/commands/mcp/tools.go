@@ -106,10 +106,9 @@ func (in impactInput) command() *commandLine {
 	if len(c.problems) == 0 {
 		c.words = append(c.words, in.Change)
 	}
-	switch {
-	case in.Change == "apply":
+	if in.Change == "apply" {
 		c.needs("manifest", in.Manifest)
-	default:
+	} else if len(c.problems) == 0 {
 		c.needs("target", in.Target)
 	}
 	if in.Change != "taint" && in.Node+in.Driver+in.Pool+in.Device != "" {
