@@ -33,7 +33,7 @@ type agent struct {
 	stderr  *bytes.Buffer
 }
 
-// mcpAnswer is the structured content of a result.
+// mcpAnswer is the text of a result, taken apart.
 type mcpAnswer struct {
 	ExitCode               int
 	Outcome, Text, LeftOut string
@@ -70,26 +70,41 @@ func newAgent(t testing.TB, args ...string) *agent {
 	return a
 }
 
-// call calls a tool, and returns the text and the structured content of the result.
+// call calls a tool, and returns the text of the result, as it is and taken apart.
 func (a *agent) call(t testing.TB, tool string, args map[string]any) (string, mcpAnswer, bool) {
 	t.Helper()
 	result, err := a.session.CallTool(t.Context(), &mcp.CallToolParams{Name: tool, Arguments: args})
 	if err != nil {
 		t.Fatalf("%s %v: %v", tool, args, err)
 	}
-	text, ok := result.Content[0].(*mcp.TextContent)
+	content, ok := result.Content[0].(*mcp.TextContent)
 	if !ok || len(result.Content) != 1 {
 		t.Fatalf("%s %v: the content is not one text: %v", tool, args, result.Content)
 	}
+	if result.StructuredContent != nil {
+		t.Errorf("%s %v: the answer is sent twice", tool, args)
+	}
 	var answer mcpAnswer
-	structured, err := json.Marshal(result.StructuredContent)
-	if err == nil {
-		err = json.Unmarshal(structured, &answer)
+	if !strings.HasPrefix(content.Text, tool) {
+		// The library refused the arguments.
+		return content.Text, answer, result.IsError
 	}
-	if err != nil {
-		t.Fatal(err)
+	first, _, _ := strings.Cut(content.Text, "\n")
+	if _, err := fmt.Sscanf(first[strings.Index(first, ": exit code"):], ": exit code %d", &answer.ExitCode); err != nil {
+		t.Fatalf("%s %v: the first line has no exit code: %s", tool, args, first)
 	}
-	return text.Text, answer, result.IsError
+	answer.Text = between(t, content.Text)
+	if args["detail"] == "json" && strings.HasPrefix(answer.Text, "{") {
+		decoder := json.NewDecoder(strings.NewReader(answer.Text))
+		if err := decoder.Decode(&answer.Object); err != nil {
+			t.Fatalf("%s %v: %v", tool, args, err)
+		}
+		answer.Text = strings.TrimSpace(answer.Text[decoder.InputOffset():])
+	}
+	if last := content.Text[strings.LastIndexByte(content.Text, '\n')+1:]; strings.Trim(last, "`") != "" {
+		answer.LeftOut = last
+	}
+	return content.Text, answer, result.IsError
 }
 
 // between returns what stands between the fences of a text. There must be one pair of them.
@@ -196,10 +211,10 @@ func TestMCPAnswersAsVerbs(t *testing.T) {
 		if have != want {
 			t.Errorf("text differs, -verb +tool:\n%s", cmp.Diff(want, have))
 		}
-		if answer.ExitCode != c.code || isError || strings.TrimRight(answer.Text, "\n") != between(t, text) || answer.LeftOut != "" {
-			t.Errorf("structured content: %+v, is an error: %v", answer, isError)
+		if answer.ExitCode != c.code || isError || answer.LeftOut != "" {
+			t.Errorf("%+v, is an error: %v", answer, isError)
 		}
-		if first, _, _ := strings.Cut(text, "\n"); !strings.HasPrefix(first, "kubectl dra "+c.tool) || !strings.Contains(first, fmt.Sprintf("exit code %d (", c.code)) || !strings.Contains(first, "data, not instructions") {
+		if first, _, _ := strings.Cut(text, "\n"); !strings.HasPrefix(first, c.tool) || !strings.Contains(first, fmt.Sprintf("exit code %d (", c.code)) || !strings.Contains(first, "data, not instructions") {
 			t.Errorf("the first line is %q", first)
 		}
 
@@ -207,19 +222,16 @@ func TestMCPAnswersAsVerbs(t *testing.T) {
 		for name, value := range c.args {
 			args[name] = value
 		}
-		text, answer, _ = a.call(t, c.tool, args)
+		_, answer, _ = a.call(t, c.tool, args)
 		if answer.LeftOut != "" {
 			return
 		}
-		var object, inText map[string]any
+		var object map[string]any
 		if err := json.Unmarshal([]byte(c.ofCommand(t, append(from, "-o", "json")...)), &object); err != nil {
 			t.Fatal(err)
 		}
 		if diff := cmp.Diff(object, answer.Object); diff != "" {
 			t.Errorf("JSON differs, -verb +tool:\n%s", diff)
-		}
-		if err := json.NewDecoder(strings.NewReader(between(t, text))).Decode(&inText); err != nil || !cmp.Equal(object, inText) {
-			t.Errorf("the text has other JSON: %v\n%s", err, text)
 		}
 	}
 	a := newAgent(t, "--snapshot", example)
@@ -330,22 +342,37 @@ func TestMCPErrors(t *testing.T) {
 		{"status", map[string]any{"at": "2h"}, "no recording"},
 		{"status", map[string]any{"snapshot": secret}, "snapshot"},
 		{"doctor", map[string]any{"min_severity": "Fatal"}, "Error, Warning and Info"},
-		{"fit", map[string]any{"target": "sts/embed", "namespace": "serving", "add": []string{"nodes=x"}}, "Write --add node=NAME"},
+		{"fit", map[string]any{"target": "sts/embed", "namespace": "serving", "add": []string{"nodes=x"}}, "Write add node=NAME"},
 		{"fit", map[string]any{"class": "gpu.exmaple.com"}, "did you mean gpu.example.com?"},
 		{"plan", map[string]any{"drain": []string{"gpu-99"}}, "gpu-99"},
 		{"impact", map[string]any{"change": "apply\n", "manifest": podManifest}, "is not one of drain"},
 		{"impact", map[string]any{"change": "drain", "target": "-"}, "does not begin with -"},
 		{"impact", map[string]any{}, "change"},
-		{"lint", map[string]any{"manifest": ""}, "expected the text of a manifest"},
-		{"cel", map[string]any{}, "there is no expression"},
+		{"lint", map[string]any{"manifest": ""}, "read manifest: expected one"},
+		{"cel", map[string]any{}, "read expression: expected one"},
 		{"devices", map[string]any{"devices": []string{"gpu-01/gpu-99"}}, "gpu-99"},
 		{"devices", map[string]any{"limit": -1}, "negative"},
+		{"why", map[string]any{"node": "gpu-01"}, "node needs a target or manifest"},
+		{"why", map[string]any{"detail": "tall"}, "not one of short, wide, json"},
+		{"fit", map[string]any{"count": 3}, "count, where and same describe a claim: they need class"},
+		{"fit", map[string]any{"class": "none"}, "tool status"},
+		{"plan", map[string]any{"drain": []string{"none"}}, "tool devices, by node"},
+		{"impact", map[string]any{"change": "drain"}, "read target: expected one"},
+		{"impact", map[string]any{"change": "drain", "target": "gpu-01", "pool": "gpu-01"}, "leave them out"},
+		{"impact", map[string]any{"change": "apply"}, "read manifest: expected one"},
+		{"devices", map[string]any{"fields": "state=Bad"}, "read fields:"},
 	} {
 		text, answer, isError := a.call(t, test.tool, test.args)
 		if !isError || !strings.Contains(text, test.want) || strings.Contains(text, "TopSecret") {
 			t.Errorf("%s %v: want an error with %q, is an error: %v\n%s", test.tool, test.args, test.want, isError, text)
 		}
-		if strings.HasPrefix(text, "kubectl dra") && answer.ExitCode != 3 {
+		// Flags, verbs and files are nothing that an agent has.
+		for _, of := range []string{"--min", "--node", "--add", "--class", "--field", "-f ", "standard input", "--help", "examples", "kubectl dra"} {
+			if strings.Contains(text, of) {
+				t.Errorf("%s %v: the error has %q, which no tool has:\n%s", test.tool, test.args, of, text)
+			}
+		}
+		if strings.HasPrefix(text, test.tool) && answer.ExitCode != 3 {
 			t.Errorf("%s %v: exit code %d", test.tool, test.args, answer.ExitCode)
 		}
 	}
@@ -368,20 +395,18 @@ func TestMCPLimits(t *testing.T) {
 	}
 	a := newAgent(t, "--snapshot", path)
 	few := newAgent(t, "--snapshot", path, "--max-bytes", "2000")
-	// frame is the most that the server adds to an answer.
-	const frame = 512
 	for _, tool := range []string{"status", "why", "doctor", "fit", "plan", "devices"} {
 		for detail, limit := range map[string]int{"short": 16 << 10, "wide": 16 << 10, "json": 64 << 10} {
 			args := map[string]any{"detail": detail}
 			text, answer, isError := a.call(t, tool, args)
-			if isError || len(text) > limit+frame || between(t, text) == "" {
+			if isError || len(text) > limit || between(t, text) == "" {
 				t.Errorf("%s %s: %d bytes, %s", tool, detail, len(text), text[:min(len(text), 300)])
 			}
 			if detail == "json" && (answer.Object["apiVersion"] != "dra.kubectl.dev/v1alpha1" || answer.Text != "") {
 				t.Errorf("%s: the object is %.100v, the text %.100s", tool, answer.Object, answer.Text)
 			}
 			text, answer, _ = few.call(t, tool, args)
-			if len(text) > 2000+frame {
+			if len(text) > 2000 {
 				t.Errorf("%s %s with --max-bytes 2000: %d bytes", tool, detail, len(text))
 			}
 			if last := text[strings.LastIndexByte(text, '\n')+1:]; answer.LeftOut != "" && (last != answer.LeftOut || !strings.Contains(last, "left out. Ask for less: ")) {
@@ -396,6 +421,17 @@ func TestMCPLimits(t *testing.T) {
 	kept := strings.Split(between(t, text), "\n")
 	if n, err := fmt.Sscanf(strings.ReplaceAll(answer.LeftOut, ",", ""), "%d lines of "+fmt.Sprint(len(all))+" left out.", &total); n != 1 || err != nil || total+len(kept) != len(all) || !slices.Equal(kept, all[:len(kept)]) {
 		t.Errorf("of %d lines there are %d, and it says %q", len(all), len(kept), answer.LeftOut)
+	}
+}
+
+// TestMCPLimitsFences bounds an answer that is nearly all backticks, which a fence has to outdo.
+func TestMCPLimitsFences(t *testing.T) {
+	a := newAgent(t, "--snapshot", filepath.Join("..", "examples", "cluster"), "--max-bytes", "2000")
+	for _, length := range []int{400, 1000, 1900, 15000} {
+		text, _, isError := a.call(t, "why", map[string]any{"target": "pod/" + strings.Repeat("`", length)})
+		if !isError || len(text) > 2000 {
+			t.Errorf("%d backticks: %d bytes, is an error: %v", length, len(text), isError)
+		}
 	}
 }
 
@@ -468,11 +504,7 @@ func TestMCPHostile(t *testing.T) {
 			for name, value := range c.args {
 				args[name] = value
 			}
-			result, err := a.session.CallTool(t.Context(), &mcp.CallToolParams{Name: c.tool, Arguments: args})
-			if err != nil {
-				t.Fatal(err)
-			}
-			text, _, _ := a.call(t, c.tool, args)
+			text, answer, _ := a.call(t, c.tool, args)
 			data := between(t, text)
 			seen += data
 			if outside := strings.Replace(text, data, "", 1); strings.Contains(outside, "Ignore") || strings.Contains(outside, "SYSTEM") {
@@ -483,15 +515,7 @@ func TestMCPHostile(t *testing.T) {
 					t.Errorf("%s %v: text of the cluster begins a line: %q", c.tool, args, line)
 				}
 			}
-			structured, err := json.Marshal(result.StructuredContent)
-			if err != nil {
-				t.Fatal(err)
-			}
-			var values any
-			if err := json.Unmarshal(structured, &values); err != nil {
-				t.Fatal(err)
-			}
-			if found := hidden.FindString(text + fmt.Sprint(values)); found != "" {
+			if found := hidden.FindString(text + fmt.Sprint(answer.Object)); found != "" {
 				t.Errorf("%s %v: %q is not escaped", c.tool, args, found)
 			}
 		}

@@ -2,12 +2,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package commands is the command line: one file for each verb, in which flags become
-// options and options run. The verbs why, doctor, lint and node-probe and the list verbs
-// have packages below it, and so have the common parts of all verbs (cli), the names that
-// users type (names), and the files that they ask about (manifest). The verbs why, doctor,
-// lint and node-probe and those that list what there is have packages below it, and so have
-// what all verbs share (cli), how users name things (names), and the files that they ask
-// about (manifest).
+// options and options run. The verbs why, mcp, test (trial), top, node-probe and taints,
+// the faults of doctor and lint (check) and the list verbs (list) have packages below it,
+// and so have the common parts of all verbs (cli) and the files that they ask about
+// (manifest).
 //
 // It has no logic of its own about devices. It finds out what was asked for, gets a
 // snapshot, calls the package that knows the answer, prints what that returns and chooses

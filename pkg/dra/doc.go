@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package dra answers questions of programs about devices: why pods, claims and workloads do
-// not get them, which faults a cluster has, and how many copies of a workload fit, as kubectl
-// dra does. [Load] and [Read] are the way in.
+// not get them, which causes are behind pods that do not run, and how many copies of a
+// workload fit, as kubectl dra does. [Load] and [Read] make a [Cluster], which answers.
 //
 // The answers are the objects that "-o json" prints, of package
 // [github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1].

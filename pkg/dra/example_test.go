@@ -37,10 +37,7 @@ func ExampleCluster_Why() {
 
 func ExampleCluster_Status() {
 	ctx := context.Background()
-	cluster, err := dra.Load(ctx, "../../examples/cluster")
-	if err != nil {
-		log.Fatal(err)
-	}
+	cluster := load(ctx)
 	status, err := cluster.Status(ctx)
 	if err != nil {
 		log.Fatal(err)
@@ -62,15 +59,8 @@ func ExampleCluster_Status() {
 
 func ExampleCluster_Fit() {
 	ctx := context.Background()
-	cluster, err := dra.Load(ctx, "../../examples/cluster")
-	if err != nil {
-		log.Fatal(err)
-	}
-	manifest, err := os.ReadFile("../../examples/manifests/one-gpu.yaml")
-	if err != nil {
-		log.Fatal(err)
-	}
-	fit, err := cluster.Fit(ctx, manifest, "research")
+	cluster := load(ctx)
+	fit, err := cluster.Fit(ctx, manifestOf("one-gpu"), "research")
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -89,15 +79,8 @@ func ExampleCluster_Fit() {
 
 func ExampleCluster_With() {
 	ctx := context.Background()
-	cluster, err := dra.Load(ctx, "../../examples/cluster")
-	if err != nil {
-		log.Fatal(err)
-	}
-	manifest, err := os.ReadFile("../../examples/manifests/one-gpu.yaml")
-	if err != nil {
-		log.Fatal(err)
-	}
-	after, err := cluster.With(ctx, manifest, "research")
+	cluster := load(ctx)
+	after, err := cluster.With(ctx, manifestOf("one-gpu"), "research")
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -107,4 +90,22 @@ func ExampleCluster_With() {
 	}
 	fmt.Println(why.Verdict)
 	// Output: Fits
+}
+
+// load returns the example cluster.
+func load(ctx context.Context) *dra.Cluster {
+	cluster, err := dra.Load(ctx, "../../examples/cluster")
+	if err != nil {
+		log.Fatal(err)
+	}
+	return cluster
+}
+
+// manifestOf returns an example manifest.
+func manifestOf(name string) []byte {
+	manifest, err := os.ReadFile("../../examples/manifests/" + name + ".yaml")
+	if err != nil {
+		log.Fatal(err)
+	}
+	return manifest
 }

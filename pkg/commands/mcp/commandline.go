@@ -36,6 +36,8 @@ type commandLine struct {
 	// time from or the snapshot of the server.
 	compares bool
 	from     string
+	// moments are the arguments that are times of a recording.
+	moments []string
 	// problems are the errors in the arguments.
 	problems []error
 }
@@ -76,6 +78,7 @@ func (c *commandLine) number(name string, n int) *commandLine {
 // time adds a flag for a time, if there is one.
 func (c *commandLine) time(name, value string) *commandLine {
 	if value = c.checkedTime(name, value); value != "" {
+		c.moments = append(c.moments, name)
 		c.flags = append(c.flags, "--"+name+"="+value)
 	}
 	return c
@@ -128,6 +131,13 @@ func (c *commandLine) one(name, value string, allowed ...string) *commandLine {
 	return c
 }
 
+// needs refuses an argument that is empty.
+func (c *commandLine) needs(name, value string) {
+	if value == "" {
+		c.refuse("read %s: expected one, found none", name)
+	}
+}
+
 // short returns a value, and refuses a very long one.
 func (c *commandLine) short(name, value string) string {
 	if len(value) > mostOfArgument {
@@ -155,16 +165,24 @@ func (c *commandLine) checkedTime(name, value string) string {
 	return value
 }
 
-// argumentOf returns the name that a flag has as an argument of a tool.
-func argumentOf(flag string) string { return strings.ReplaceAll(flag, "-", "_") }
-
 // args returns the words of the command line, with the flags that all tools share.
 func (c *commandLine) args(o *options, in common) ([]string, error) {
-	c.flag("namespace", in.Namespace).one("detail", in.Detail, "", "short", "wide", "json")
+	c.flag("namespace", in.Namespace)
+	if in.Detail != "" {
+		c.one("detail", in.Detail, "short", "wide", "json")
+	}
 	if in.Detail == "wide" || in.Detail == "json" {
 		c.flags = append(c.flags, "--output="+in.Detail)
 	}
 	at := c.checkedTime("at", in.At)
+	if at != "" {
+		c.moments = append(c.moments, "at")
+	}
+	if o.recording == "" {
+		for _, name := range c.moments {
+			c.refuse("read %s: it needs a recording, and no recording is served; leave it out", name)
+		}
+	}
 	var reads []string
 	switch {
 	case c.alone:
@@ -180,7 +198,7 @@ func (c *commandLine) args(o *options, in common) ([]string, error) {
 		case o.recording != "" && c.from != "":
 			old = o.recording + "@" + c.from
 		case c.from != "":
-			c.refuse("read from: what is served is no recording, so that nothing is known of other times; leave it out")
+			c.refuse("read from: it needs a recording, and no recording is served; leave it out")
 		case old == "":
 			c.refuse("read from: expected a time of the recording, such as 2h; found none")
 		}

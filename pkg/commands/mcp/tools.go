@@ -106,6 +106,14 @@ func (in impactInput) command() *commandLine {
 	if len(c.problems) == 0 {
 		c.words = append(c.words, in.Change)
 	}
+	if in.Change == "apply" {
+		c.needs("manifest", in.Manifest)
+	} else if len(c.problems) == 0 {
+		c.needs("target", in.Target)
+	}
+	if in.Change != "taint" && in.Node+in.Driver+in.Pool+in.Device != "" {
+		c.refuse("read node, driver, pool and device: they are for the change taint; leave them out")
+	}
 	return c.target(in.Target).manifest("filename", in.Manifest).
 		flag("node", in.Node).flag("driver", in.Driver).flag("pool", in.Pool).flag("device", in.Device)
 }
@@ -133,9 +141,7 @@ type lintInput struct {
 
 func (in lintInput) command() *commandLine {
 	c := newCommandLine("lint").manifest("filename", in.Manifest).flag("only", in.Only).flag("min-severity", in.MinSeverity)
-	if c.input == "" {
-		c.refuse("manifest: expected the text of a manifest, found none")
-	}
+	c.needs("manifest", in.Manifest)
 	c.alone, c.cluster = !in.Cluster, in.Cluster
 	return c
 }
@@ -152,7 +158,11 @@ type celInput struct {
 }
 
 func (in celInput) command() *commandLine {
-	return newCommandLine("cel").expression("", in.Expression).manifest("file", in.Manifest).flag("from-device", in.FromDevice).
+	c := newCommandLine("cel")
+	if in.FromDevice == "" {
+		c.needs("expression", in.Expression)
+	}
+	return c.expression("", in.Expression).manifest("file", in.Manifest).flag("from-device", in.FromDevice).
 		expression("compare", in.Compare).flag("class", in.Class).flag("driver", in.Driver).flag("device", in.Device)
 }
 
@@ -175,7 +185,7 @@ func (in devicesInput) command() *commandLine {
 
 // addTools adds the tools to a server. canDiff is false if there is nothing to compare with.
 func (s *server) addTools(to *sdk.Server, canDiff bool) {
-	addTool[statusInput](s, to, "status", "What is wrong with devices in the cluster, on one screen: use of each DeviceClass, the causes behind waiting pods, who can act and what mends it. Start here.")
+	addTool[statusInput](s, to, "status", "What is wrong with devices in the cluster, on one screen: use of each DeviceClass, the causes behind waiting pods, who can act, and the fix. Start here.")
 	addTool[whyInput](s, to, "why", "Why a pod, claim or workload does not get its devices, with verified remedies; who uses a device or node. Without a target: all waiting pods and their causes.")
 	addTool[doctorInput](s, to, "doctor", "Faults of drivers, pools, classes, claims and taints, also where no pod waits, with stable codes and remedies.")
 	addTool[fitInput](s, to, "fit", "How many more copies of a workload or claim fit now, and what stops the next one.")
@@ -195,7 +205,9 @@ func addTool[In input](s *server, to *sdk.Server, name, description string) {
 		Name: name, Description: description,
 		Annotations: &sdk.ToolAnnotations{ReadOnlyHint: true, IdempotentHint: true, OpenWorldHint: ptr.To(false), DestructiveHint: ptr.To(false)},
 	}
-	sdk.AddTool(to, tool, func(ctx context.Context, _ *sdk.CallToolRequest, in In) (*sdk.CallToolResult, *Answer, error) {
-		return s.call(ctx, in)
+	// There is no structured content: clients would read it beside the text.
+	sdk.AddTool(to, tool, func(ctx context.Context, _ *sdk.CallToolRequest, in In) (*sdk.CallToolResult, any, error) {
+		result, err := s.call(ctx, in)
+		return result, nil, err
 	})
 }
