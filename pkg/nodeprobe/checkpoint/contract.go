@@ -28,7 +28,9 @@ type Findings struct {
 	Kubelet *Checkpoint `json:"kubelet,omitempty"`
 	// Drivers are the files of drivers, by path.
 	Drivers []Checkpoint `json:"drivers"`
-	Checks  []node.Check `json:"checks"`
+	// Devices is kubelet_internal_checkpoint, nil if there is none.
+	Devices *DeviceCheckpoint `json:"devices,omitempty"`
+	Checks  []node.Check      `json:"checks"`
 }
 
 // Checkpoint is a file.
@@ -138,6 +140,9 @@ func (f *Findings) all() []*Checkpoint {
 	for i := range f.Drivers {
 		all = append(all, &f.Drivers[i])
 	}
+	if f.Devices != nil {
+		all = append(all, &f.Devices.Checkpoint)
+	}
 	return all
 }
 
@@ -184,4 +189,6 @@ const (
 	checkClaims  = "state/claims"
 	checkPods    = "state/pods"
 	checkBoth    = "state/kubelet-and-driver"
+	checkDevices = "state/device-plugins"
+	checkHolders = "state/device-pods"
 )

@@ -49,6 +49,7 @@ func Look(ctx context.Context, host *node.Host, snap *snapshot.Snapshot) *Findin
 	r := &reader{Findings: f, host: host, left: maxFiles}
 	r.readKubelet(cluster)
 	r.readDrivers(ctx)
+	r.readDevices()
 	f.nameClaims(cluster)
 	f.verify()
 	f.compareDrivers()
@@ -109,6 +110,33 @@ func (r *reader) readDrivers(ctx context.Context) {
 		}
 		r.readDriver(plugins, path.Join(plugins, entry.Name(), "checkpoint.json"), entry.Name())
 	}
+}
+
+func (r *reader) readDevices() {
+	dir := path.Dir(devicesFile)
+	found := &DeviceCheckpoint{}
+	c, err := r.read(dir, devicesFile, "", func(data []byte, _ *Checkpoint) error { return parseDevices(data, found) })
+	// What was parsed is in found, the rest in c.
+	c.Checksums = found.Checksums
+	found.Checkpoint = *c
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		if _, err := r.host.Stat(dir); err != nil {
+			r.Checks = append(r.Checks, node.NotKnown(checkDevices, dir, "there is no such directory, which every kubelet has: no kubelet runs here"))
+			return
+		}
+		r.Checks = append(r.Checks, node.Good(checkDevices, devicesFile, "there is no such file: no device plugin has registered with this kubelet"))
+		return
+	case err != nil:
+		r.Checks = append(r.Checks, node.Failed(checkDevices, devicesFile, err))
+	default:
+		r.Checks = append(r.Checks, node.Good(checkDevices, devicesFile, "the kubelet has %s of device plugins, and has given devices to %s",
+			english.Count(len(found.Resources), "resource"), english.Count(len(found.containers()), "container")))
+		if len(found.Checksums) == 0 {
+			r.Checks = append(r.Checks, node.NotKnown(checkSum, devicesFile, "the checksum could not be checked: the file has fields that this program does not know"))
+		}
+	}
+	r.Devices = found
 }
 
 func (r *reader) readDriver(plugins, file, driver string) {
@@ -214,14 +242,17 @@ func (f *Findings) verify() {
 				good++
 				continue
 			}
-			what, who := "the checksum", "the kubelet"
+			what, consequence := "the checksum", "the kubelet does not start with such a file"
 			if sum.Of != "" {
 				what = "the checksum of " + sum.Of
 			}
-			if c.Driver != "" {
-				who = "driver " + c.Driver
+			switch {
+			case c.Driver != "":
+				consequence = "driver " + c.Driver + " does not start with such a file"
+			case c != f.Kubelet:
+				consequence = "a kubelet that starts with such a file does not know which containers have which devices"
 			}
-			check := node.Bad(checkSum, c.Path, "%s is wrong: %s does not start with such a file", what, who)
+			check := node.Bad(checkSum, c.Path, "%s is wrong: %s", what, consequence)
 			if c.Error != "" {
 				// The checksum of another version may be computed in another way.
 				check = node.NotKnown(checkSum, c.Path, "%s is not the one that is computed here, by a program that does not understand all of the file", what)
