@@ -40,7 +40,7 @@ func TestNodeEscaped(t *testing.T) {
 			Devices: []kubelet.Resource{{Name: evil, IDs: []string{evil}}}, Memory: []kubelet.Memory{{Type: evil}},
 		}}}}, Allocatable: []kubelet.Resource{{Name: evil, IDs: []string{evil}}}}, opts),
 		writeState(&out, &checkpoint.Findings{Node: evil, BootID: evil, Checks: checks, Devices: &checkpoint.DeviceCheckpoint{
-			Checkpoint: checkpoint.Checkpoint{Path: evil}, Resources: []checkpoint.DeviceResource{{Name: evil, IDs: []string{evil}}},
+			Path: evil, Resources: []checkpoint.DeviceResource{{Name: evil, IDs: []string{evil}}},
 			Containers: []checkpoint.DeviceContainer{{PodUID: evil, Namespace: evil, Pod: evil, Container: evil, Resource: evil, Devices: []checkpoint.NUMADevice{{ID: evil}}}},
 		}, Drivers: []checkpoint.Checkpoint{{
 			Path: evil, Driver: evil, Versions: []string{evil},

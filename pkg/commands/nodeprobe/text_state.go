@@ -9,6 +9,8 @@ import (
 	"strings"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"github.com/kubectl-dra/kubectl-dra/pkg/nodeprobe/checkpoint"
 	"github.com/kubectl-dra/kubectl-dra/pkg/render"
 )
@@ -37,7 +39,7 @@ func writeState(w io.Writer, f *checkpoint.Findings, opts render.Options) error 
 // deviceCheckpoint draws the containers that have devices of device plugins. With -o wide it
 // shows the registered devices.
 func (p *page) deviceCheckpoint(c *checkpoint.DeviceCheckpoint) {
-	p.checkpointTitle("kubelet, device plugins", &c.Checkpoint)
+	p.checkpointTitle("kubelet, device plugins", []string{c.Path}, c.Modified)
 	lines := [][]string{{"POD", "CONTAINER", "RESOURCE", "NUMA", "DEVICES"}}
 	for i := range c.Containers {
 		entry := &c.Containers[i]
@@ -70,23 +72,23 @@ func (p *page) deviceCheckpoint(c *checkpoint.DeviceCheckpoint) {
 }
 
 // checkpointTitle draws whose file it is, and facts of the file.
-func (p *page) checkpointTitle(owner string, c *checkpoint.Checkpoint) {
+func (p *page) checkpointTitle(owner string, facts []string, modified *metav1.Time) {
+	if modified != nil {
+		facts = append(facts, "written "+modified.UTC().Format(time.RFC3339))
+	}
 	p.Blank()
-	about := []string{c.Path}
-	if c.OwnForm {
-		about = append(about, "in a form of the driver's own")
-	}
-	if len(c.Versions) > 0 {
-		about = append(about, strings.Join(c.Versions, " and "))
-	}
-	if c.Modified != nil {
-		about = append(about, "written "+c.Modified.UTC().Format(time.RFC3339))
-	}
-	p.Text(0, render.Strong, owner+": "+strings.Join(about, ", "))
+	p.Text(0, render.Strong, owner+": "+strings.Join(facts, ", "))
 }
 
 func (p *page) checkpoint(owner string, c *checkpoint.Checkpoint) {
-	p.checkpointTitle(owner, c)
+	facts := []string{c.Path}
+	if c.OwnForm {
+		facts = append(facts, "in a form of the driver's own")
+	}
+	if len(c.Versions) > 0 {
+		facts = append(facts, strings.Join(c.Versions, " and "))
+	}
+	p.checkpointTitle(owner, facts, c.Modified)
 	lines := [][]string{{"CLAIM", "STATE", "DEVICES"}}
 	if p.Opts.Wide {
 		lines = [][]string{{"CLAIM", "UID", "STATE", "DEVICES", "CDI", "PODS"}}

@@ -140,9 +140,6 @@ func (f *Findings) all() []*Checkpoint {
 	for i := range f.Drivers {
 		all = append(all, &f.Drivers[i])
 	}
-	if f.Devices != nil {
-		all = append(all, &f.Devices.Checkpoint)
-	}
 	return all
 }
 

@@ -12,6 +12,7 @@ import (
 	"maps"
 	"slices"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	devicepluginv1beta1 "k8s.io/kubelet/pkg/apis/deviceplugin/v1beta1"
 	"k8s.io/utils/dump"
 
@@ -25,36 +26,49 @@ const devicesFile = devicepluginv1beta1.DevicePluginPath + "kubelet_internal_che
 // DeviceCheckpoint is the kubelet's kubelet_internal_checkpoint: the devices of device
 // plugins, and the containers that have them.
 type DeviceCheckpoint struct {
-	Checkpoint `json:",inline"`
-
+	// Path is the path of the file.
+	Path string `json:"path"`
+	// Checksum is nil if the file has fields that this program does not know.
+	Checksum *Checksum `json:"checksum,omitempty"`
+	// Modified is when the file was written.
+	Modified *metav1.Time `json:"modified,omitempty"`
 	// Resources are the resources of plugins that have registered, by name.
 	Resources []DeviceResource `json:"resources,omitempty"`
 	// Containers are the containers with devices, by pod, container and resource.
 	Containers []DeviceContainer `json:"containers,omitempty"`
+	// Error says why the file could not be read or understood.
+	Error string `json:"error,omitempty"`
 }
 
 // DeviceResource has the healthy devices of a resource at the last change. It has none if
 // the plugin has not registered again since the kubelet was restarted.
 type DeviceResource struct {
-	Name string   `json:"name"`
-	IDs  []string `json:"ids"`
+	// Name is the extended resource: "example.com/nic".
+	Name string `json:"name"`
+	// IDs are the plugin's names of the devices.
+	IDs []string `json:"ids"`
 }
 
 // DeviceContainer is a container with devices of one resource.
 type DeviceContainer struct {
+	// PodUID is the UID of the pod.
 	PodUID string `json:"podUID"`
 	// Namespace and Pod are from the cluster, empty if it has no such pod.
-	Namespace string       `json:"namespace,omitempty"`
-	Pod       string       `json:"pod,omitempty"`
-	Container string       `json:"container"`
-	Resource  string       `json:"resource"`
-	Devices   []NUMADevice `json:"devices"`
+	Namespace string `json:"namespace,omitempty"`
+	Pod       string `json:"pod,omitempty"`
+	// Container is the name of the container in the pod.
+	Container string `json:"container"`
+	// Resource is the extended resource of the devices.
+	Resource string       `json:"resource"`
+	Devices  []NUMADevice `json:"devices"`
 }
 
-// NUMADevice is a device with its NUMA node, which is nil if the plugin does not report it.
-// A device of several NUMA nodes occurs with each of them.
+// NUMADevice is a device on a NUMA node. A device of several NUMA nodes occurs with each of
+// them.
 type NUMADevice struct {
-	ID       string `json:"id"`
+	// ID is the plugin's name of the device.
+	ID string `json:"id"`
+	// NUMANode is the number of the NUMA node, nil if the plugin does not report it.
 	NUMANode *int64 `json:"numaNode,omitempty"`
 }
 
@@ -152,7 +166,7 @@ func parseDevices(data []byte, c *DeviceCheckpoint) error {
 		hash := fnv.New32a()
 		// Writing to a hash does not fail.
 		_, _ = hash.Write([]byte(dump.ForHash(*file.Data)))
-		c.Checksums = []Checksum{{Found: file.Checksum, Expected: uint64(hash.Sum32())}}
+		c.Checksum = &Checksum{Found: file.Checksum, Expected: uint64(hash.Sum32())}
 	}
 	for _, name := range slices.Sorted(maps.Keys(file.Data.RegisteredDevices)) {
 		c.Resources = append(c.Resources, DeviceResource{Name: name, IDs: append([]string{}, slices.Sorted(slices.Values(file.Data.RegisteredDevices[name]))...)})

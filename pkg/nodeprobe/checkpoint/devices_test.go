@@ -41,7 +41,7 @@ func fixtureCluster(t *testing.T) *snapshot.Snapshot {
 // TestDevices reads what the kubelet wrote.
 func TestDevices(t *testing.T) {
 	f := lookAtDevices(t, string(written(t, devicesFile)), fixtureCluster(t))
-	if f.Devices == nil || len(f.Devices.Checksums) != 1 || !f.Devices.Checksums[0].OK() {
+	if f.Devices == nil || f.Devices.Checksum == nil || !f.Devices.Checksum.OK() {
 		t.Fatalf("read %+v", f.Devices)
 	}
 	if want := map[string][]string{"example.com/nic": {"eth1", "eth2"}, "example.com/fpga": {}}; !reflect.DeepEqual(f.Registered(), want) {

@@ -46,6 +46,7 @@ const (
 
 // PluginDevice is a device that a device plugin sent.
 type PluginDevice struct {
+	// ID is the plugin's name of the device.
 	ID string `json:"id"`
 	// Health is Healthy or Unhealthy.
 	Health string `json:"health"`
