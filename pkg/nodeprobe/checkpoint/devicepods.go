@@ -28,7 +28,7 @@ func (c *comparison) devices() {
 			unknowns.Add("pod "+entry.PodUID, gap)
 		case pod == nil, snapshot.Finished(pod):
 			// UpdateAllocatedDevices, pkg/kubelet/cm/devicemanager/manager.go.
-			c.Checks = append(c.Checks, node.Good(checkHolders, c.Devices.Path, "%s of %s recorded for pod %s, which %s: the kubelet releases them before it gives out others",
+			c.Checks = append(c.Checks, node.Good(checkHolders, c.Devices.Path, "%s of %s recorded for pod %s, which %s; released when the kubelet next gives out devices",
 				english.Count(len(entry.ids()), "device"), entry.Resource, entry.PodUID, map[bool]string{true: "does not exist any more", false: "has ended"}[pod == nil]))
 			continue
 		case c.cluster.Node != "" && pod.Spec.NodeName != c.cluster.Node:
@@ -39,7 +39,10 @@ func (c *comparison) devices() {
 		default:
 			entry.Namespace, entry.Pod = pod.Namespace, pod.Name
 		}
-		lost := slices.DeleteFunc(entry.ids(), func(id string) bool { return slices.Contains(registered[entry.Resource], id) })
+		lost := slices.DeleteFunc(entry.ids(), func(id string) bool {
+			_, healthy := slices.BinarySearch(registered[entry.Resource], id)
+			return healthy
+		})
 		switch {
 		case len(lost) == 0:
 			good++

@@ -115,6 +115,9 @@ func (f *Findings) Recorded() map[string][]string {
 		c := &f.Devices.Containers[i]
 		recorded[c.Resource] = append(recorded[c.Resource], c.ids()...)
 	}
+	for _, ids := range recorded {
+		slices.Sort(ids)
+	}
 	return recorded
 }
 

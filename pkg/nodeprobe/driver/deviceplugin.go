@@ -57,6 +57,11 @@ type PluginDevice struct {
 // healthy reports whether the kubelet gives out the device.
 func (d *PluginDevice) healthy() bool { return d.Health == devicepluginv1beta1.Healthy }
 
+// healthy reports whether the plugin sent a healthy device.
+func (p *DevicePlugin) healthy() bool {
+	return slices.ContainsFunc(p.Devices, func(d PluginDevice) bool { return d.healthy() })
+}
+
 const (
 	// maxPluginDevices limits how many devices of a plugin are kept, and maxID the bytes of
 	// an ID, maxNUMANodes the NUMA nodes of a device.

@@ -16,7 +16,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
-// Records are the kubelet's records of the devices of device plugins, each by resource. A
+// Records are the kubelet's records of the devices of device plugins, sorted, by resource. A
 // map that is nil could not be read.
 //
 // +k8s:deepcopy-gen=false
@@ -27,6 +27,14 @@ type Records struct {
 	// Registered are the healthy devices when the kubelet last wrote its checkpoint,
 	// Recorded the devices that containers had.
 	Registered, Recorded map[string][]string
+}
+
+// healthy returns the devices that the kubelet gives out, as far as that is known.
+func (r *Records) healthy() map[string][]string {
+	if r.GivenOut == nil {
+		return r.Registered
+	}
+	return r.GivenOut
 }
 
 // Resource is an extended resource of device plugins that the kubelet knows.
@@ -113,7 +121,7 @@ func (p *DevicePlugin) find(f *Findings, records *Records, restart string) {
 		return
 	}
 	switch {
-	case p.Devices == nil && records.GivenOut != nil && len(records.GivenOut) == 0:
+	case p.Devices == nil && records.GivenOut != nil && len(records.GivenOut)+len(records.Registered) == 0:
 		f.bad(checkResources, p.Path, "a device plugin answers, and the kubelet gives out no device of any plugin: it is not registered, or has no healthy device; %s", restart)
 		return
 	case len(p.Devices) == 0:
@@ -125,7 +133,7 @@ func (p *DevicePlugin) find(f *Findings, records *Records, restart string) {
 	}{{ByPodResources, records.GivenOut}, {ByCheckpoint, records.Registered}, {ByCheckpoint, records.Recorded}} {
 		var names []string
 		for _, name := range sorted(source.known) {
-			if slices.ContainsFunc(p.Devices, func(d PluginDevice) bool { return slices.Contains(source.known[name], d.ID) }) {
+			if slices.ContainsFunc(p.Devices, func(d PluginDevice) bool { return has(source.known[name], d.ID) }) {
 				names = append(names, name)
 			}
 		}
@@ -135,25 +143,26 @@ func (p *DevicePlugin) find(f *Findings, records *Records, restart string) {
 			return
 		case len(names) == 1:
 			p.Resource, p.FoundBy = names[0], source.by
-			p.compare(f, records, restart)
+			p.compare(f, records)
 			return
 		}
 	}
-	if records.GivenOut != nil && slices.ContainsFunc(p.Devices, func(d PluginDevice) bool { return d.healthy() }) {
+	if records.GivenOut != nil && p.healthy() {
 		f.bad(checkResources, p.Path, "stale: the device plugin reports %s, and the kubelet knows none of them: it is not registered; %s", english.Count(len(p.Devices), "device"), restart)
 	}
 }
 
+// has reports whether an ID is in a sorted list.
+func has(sorted []string, id string) bool {
+	_, found := slices.BinarySearch(sorted, id)
+	return found
+}
+
 // compare compares the devices that a plugin sent with the devices that the kubelet gives
-// out.
-func (p *DevicePlugin) compare(f *Findings, records *Records, restart string) {
+// out, if there are any.
+func (p *DevicePlugin) compare(f *Findings, records *Records) {
 	switch {
-	case records.GivenOut == nil || p.Omitted > 0:
-		return
-	case len(records.GivenOut[p.Resource]) == 0:
-		if slices.ContainsFunc(p.Devices, func(d PluginDevice) bool { return d.healthy() }) {
-			f.bad(checkResources, p.Path, "stale: the device plugin reports healthy devices of %s, and the kubelet gives out none: it is not registered; %s", p.Resource, restart)
-		}
+	case len(records.GivenOut[p.Resource]) == 0 || p.Omitted > 0:
 		return
 	case slices.ContainsFunc(f.DevicePlugins, func(other DevicePlugin) bool { return other.Path != p.Path && other.Resource == p.Resource }):
 		f.notKnown(checkResources, p.Path, "another device plugin has devices of %s, too: right while a plugin is updated, wrong if it stays so", p.Resource)
@@ -161,7 +170,7 @@ func (p *DevicePlugin) compare(f *Findings, records *Records, restart string) {
 	}
 	var differ []string
 	for _, d := range p.Devices {
-		if d.healthy() != slices.Contains(records.GivenOut[p.Resource], d.ID) {
+		if d.healthy() != has(records.GivenOut[p.Resource], d.ID) {
 			differ = append(differ, d.ID)
 		}
 	}
@@ -173,12 +182,11 @@ func (p *DevicePlugin) compare(f *Findings, records *Records, restart string) {
 // judgeResource compares the kubelet's records of a resource with each other and with the
 // status of the node.
 func (f *Findings) judgeResource(r *Resource, records *Records, restart string) {
-	healthy := records.GivenOut
-	if healthy == nil {
-		healthy = records.Registered
-	}
-	n := len(healthy[r.Name])
+	n := len(records.healthy()[r.Name])
+	stale := slices.IndexFunc(f.DevicePlugins, func(p DevicePlugin) bool { return p.Resource == r.Name && p.healthy() })
 	switch {
+	case n == 0 && stale >= 0:
+		f.bad(checkResources, f.DevicePlugins[stale].Path, "stale: the device plugin reports healthy devices of %s, and the kubelet gives out none: it is not registered; %s", r.Name, restart)
 	case n == 0 && len(records.Registered[r.Name]) > 0:
 		f.bad(checkResources, "", "%s: the kubelet gives out no device, and had %d when it last wrote its checkpoint: no plugin is connected; %s", r.Name, len(records.Registered[r.Name]), restart)
 	case n == 0:
@@ -197,7 +205,7 @@ func (f *Findings) judgeResource(r *Resource, records *Records, restart string) 
 	if records.Recorded == nil {
 		return
 	}
-	if lost := slices.DeleteFunc(slices.Clone(records.InUse[r.Name]), func(id string) bool { return slices.Contains(records.Recorded[r.Name], id) }); len(lost) > 0 {
+	if lost := slices.DeleteFunc(slices.Clone(records.InUse[r.Name]), func(id string) bool { return has(records.Recorded[r.Name], id) }); len(lost) > 0 {
 		f.bad(checkResources, "", "%s: containers have devices that the kubelet's checkpoint does not have, and a kubelet that restarts gives out again: %s", r.Name, node.Sample(lost))
 	}
 }
@@ -208,12 +216,10 @@ func (f *Findings) compareHardware(snap *snapshot.Snapshot, target *corev1.Node,
 	hardware := newHardware()
 	// given has the resource of each device by what identifies it.
 	given := map[string]string{}
-	for _, known := range []map[string][]string{records.Registered, records.GivenOut} {
-		for _, name := range sorted(known) {
-			for _, id := range known[name] {
-				for _, key := range hardware.keys(id) {
-					given[key] = name
-				}
+	for _, name := range sorted(records.healthy()) {
+		for _, id := range records.healthy()[name] {
+			for _, key := range hardware.keys(id) {
+				given[key] = name
 			}
 		}
 	}
