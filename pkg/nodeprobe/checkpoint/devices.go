@@ -82,15 +82,6 @@ func (c *DeviceContainer) ids() []string {
 	return slices.Compact(ids)
 }
 
-// containers returns a key for each container with devices.
-func (c *DeviceCheckpoint) containers() map[[2]string]bool {
-	keys := map[[2]string]bool{}
-	for i := range c.Containers {
-		keys[[2]string{c.Containers[i].PodUID, c.Containers[i].Container}] = true
-	}
-	return keys
-}
-
 // Registered returns the devices of each resource that device plugins have registered; nil
 // if the checkpoint is missing or unreliable.
 func (f *Findings) Registered() map[string][]string {

@@ -61,7 +61,7 @@ func TestDevices(t *testing.T) {
 		state      node.State
 		name, text string
 	}{
-		{node.OK, checkDevices, "2 resources of device plugins, and has given devices to 3 containers"},
+		{node.OK, checkDevices, "2 resources of device plugins, and 3 entries of containers with devices"},
 		{node.OK, checkHolders, "registered and healthy: the devices of 1 entry"},
 		{node.OK, checkHolders, "1 device of example.com/nic recorded for pod aaaaaaaa-0000-4000-8000-0000000000ff, which does not exist any more"},
 		{node.Problem, checkHolders, "container main of pod ml/serve-0 has 2 devices of example.com/fpga, and the kubelet has no healthy device of it"},

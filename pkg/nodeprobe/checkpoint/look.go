@@ -130,8 +130,8 @@ func (r *reader) readDevices() {
 		r.Checks = append(r.Checks, node.Failed(checkDevices, devicesFile, err))
 		return
 	}
-	r.Checks = append(r.Checks, node.Good(checkDevices, devicesFile, "the kubelet has %s of device plugins, and has given devices to %s",
-		english.Count(len(devices.Resources), "resource"), english.Count(len(devices.containers()), "container")))
+	r.Checks = append(r.Checks, node.Good(checkDevices, devicesFile, "the kubelet has %s of device plugins, and %s of containers with devices",
+		english.Count(len(devices.Resources), "resource"), english.Count(len(devices.Containers), "entry")))
 }
 
 func (r *reader) readDriver(plugins, file, driver string) {

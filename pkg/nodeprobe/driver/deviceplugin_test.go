@@ -206,7 +206,7 @@ func TestDevicePluginsHostile(t *testing.T) {
 	})
 }
 
-// offering is a node whose status has a resource.
+// offering returns a cluster in which the status of the node has a resource.
 func offering(allocatable, capacity string) *snapshot.Snapshot {
 	snap := cluster()
 	snap.Nodes[0].Status.Allocatable = corev1.ResourceList{"example.com/gpu": resource.MustParse(allocatable)}
@@ -241,34 +241,48 @@ func TestDeviceRecords(t *testing.T) {
 	}{
 		"in order": {two, Records{GivenOut: both, Registered: both, InUse: ids{}, Recorded: ids{}}, offering("2", "2"), checkResources, node.OK, "example.com/gpu: the kubelet gives out 2 devices"},
 		"not registered since a restart": {
-			two, Records{GivenOut: ids{}, Registered: none}, mounting(offering("0", "0"), "plugin-x"),
+			two,
+			Records{GivenOut: ids{}, Registered: none},
+			mounting(offering("0", "0"), "plugin-x"),
 			checkResources, node.Problem, "no plugin has registered it since the kubelet was restarted, or all devices are unhealthy; restart its plugin (pod kube-system/plugin-x)",
 		},
 		"disconnected": {
-			two, Records{GivenOut: ids{}, Registered: both}, nil,
+			two,
+			Records{GivenOut: ids{}, Registered: both},
+			nil,
 			checkResources, node.Problem, "stale: the device plugin reports healthy devices of example.com/gpu, and the kubelet gives out none",
 		},
 		"the resource of a plugin that is gone": {
-			nil, Records{GivenOut: ids{}, Registered: both}, nil,
+			nil,
+			Records{GivenOut: ids{}, Registered: both},
+			nil,
 			checkResources, node.Problem, "example.com/gpu: the kubelet gives out no device, and had 2 when it last wrote its checkpoint: no plugin is connected",
 		},
 		"never registered": {
-			sending(healthy("nic-0")...), Records{GivenOut: both, Registered: both}, mounting(mounting(cluster(), "a"), "b"),
+			sending(healthy("nic-0")...),
+			Records{GivenOut: both, Registered: both},
+			mounting(mounting(cluster(), "a"), "b"),
 			checkResources, node.Problem, "stale: the device plugin reports 1 device, and the kubelet knows none of them: it is not registered; restart its plugin (pod kube-system/a or pod kube-system/b)",
 		},
 		"health that the kubelet does not know": {
-			sending(pluginDevice("gpu-0", devicepluginv1beta1.Unhealthy), pluginDevice("gpu-1", devicepluginv1beta1.Healthy)), Records{GivenOut: both, Registered: both}, nil,
+			sending(pluginDevice("gpu-0", devicepluginv1beta1.Unhealthy), pluginDevice("gpu-1", devicepluginv1beta1.Healthy)),
+			Records{GivenOut: both, Registered: both},
+			nil,
 			checkResources, node.Problem, "differ in the health of devices of example.com/gpu: gpu-0",
 		},
 		"IDs of two resources": {
-			two, Records{GivenOut: ids{"example.com/gpu": {"gpu-0"}, "example.com/mig": {"gpu-0"}}}, nil,
+			two,
+			Records{GivenOut: ids{"example.com/gpu": {"gpu-0"}, "example.com/mig": {"gpu-0"}}},
+			nil,
 			checkResources, node.Unknown, "example.com/gpu and example.com/mig have devices with its IDs",
 		},
 		"unhealthy, by the node": {nil, Records{GivenOut: both, Registered: both}, offering("2", "3"), checkHealthy, node.Problem, "example.com/gpu: 1 of 3 devices unhealthy"},
 		"another number":         {nil, Records{GivenOut: both, Registered: both}, offering("3", "3"), checkResources, node.Unknown, "another number of allocatable devices"},
 		"only the checkpoint":    {nil, Records{Registered: both}, offering("2", "2"), checkResources, node.OK, "example.com/gpu: the kubelet gives out 2 devices"},
 		"not in the checkpoint": {
-			nil, Records{GivenOut: both, Registered: both, InUse: ids{"example.com/gpu": {"gpu-1"}}, Recorded: ids{}}, nil,
+			nil,
+			Records{GivenOut: both, Registered: both, InUse: ids{"example.com/gpu": {"gpu-1"}}, Recorded: ids{}},
+			nil,
 			checkResources, node.Problem, "a kubelet that restarts gives out again: gpu-1",
 		},
 	} {

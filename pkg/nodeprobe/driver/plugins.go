@@ -27,7 +27,7 @@ type Options struct {
 	// ListDevices asks device plugins for their devices. Some give each event to one
 	// listener only, so that the kubelet may miss one.
 	ListDevices bool
-	// Kubelet is what the kubelet knows of the devices of device plugins.
+	// Kubelet has the kubelet's records of device plugins.
 	Kubelet Records
 }
 

@@ -64,9 +64,9 @@ func (f *Findings) answered(check string) bool {
 // idsOf adds devices to a list of them by resource, each once, and returns it.
 func idsOf(ids map[string][]string, resources []Resource) map[string][]string {
 	for _, r := range resources {
-		all := append(ids[r.Name], r.IDs...)
-		slices.Sort(all)
-		ids[r.Name] = slices.Compact(all)
+		ids[r.Name] = append(ids[r.Name], r.IDs...)
+		slices.Sort(ids[r.Name])
+		ids[r.Name] = slices.Compact(ids[r.Name])
 	}
 	return ids
 }

@@ -140,7 +140,7 @@ func TestKubeletPlugin(t *testing.T) {
 	}
 }
 
-// TestVolumes keeps no directory of a node but that of device plugins.
+// TestVolumes strips volumes of all directories of a node but the one of device plugins.
 func TestVolumes(t *testing.T) {
 	for directory, kept := range map[string]string{
 		"/var/lib/kubelet/device-plugins/": "/var/lib/kubelet/device-plugins/", "/var/lib/kubelet/device-plugins": "/var/lib/kubelet/device-plugins",
