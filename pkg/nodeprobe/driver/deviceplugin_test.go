@@ -278,7 +278,7 @@ func TestDeviceRecords(t *testing.T) {
 		},
 		"unhealthy, by the node": {nil, Records{GivenOut: both, Registered: both}, offering("2", "3"), checkHealthy, node.Problem, "example.com/gpu: 1 of 3 devices unhealthy"},
 		"another number":         {nil, Records{GivenOut: both, Registered: both}, offering("3", "3"), checkResources, node.Unknown, "another number of allocatable devices"},
-		"only the checkpoint":    {nil, Records{Registered: both}, offering("2", "2"), checkResources, node.OK, "example.com/gpu: the kubelet gives out 2 devices"},
+		"only the checkpoint":    {nil, Records{Registered: both}, offering("2", "2"), checkResources, node.OK, "example.com/gpu: the kubelet gives out 2 devices, by its checkpoint"},
 		"not in the checkpoint": {
 			nil,
 			Records{GivenOut: both, Registered: both, InUse: ids{"example.com/gpu": {"gpu-1"}}, Recorded: ids{}},

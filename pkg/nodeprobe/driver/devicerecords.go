@@ -183,6 +183,10 @@ func (p *DevicePlugin) compare(f *Findings, records *Records) {
 // status of the node.
 func (f *Findings) judgeResource(r *Resource, records *Records, restart string) {
 	n := len(records.healthy()[r.Name])
+	source := ""
+	if records.GivenOut == nil {
+		source = ", by its checkpoint"
+	}
 	stale := slices.IndexFunc(f.DevicePlugins, func(p DevicePlugin) bool { return p.Resource == r.Name && p.healthy() })
 	switch {
 	case n == 0 && stale >= 0:
@@ -190,9 +194,9 @@ func (f *Findings) judgeResource(r *Resource, records *Records, restart string) 
 	case n == 0 && len(records.Registered[r.Name]) > 0:
 		f.bad(checkResources, "", "%s: the kubelet gives out no device, and had %d when it last wrote its checkpoint: no plugin is connected; %s", r.Name, len(records.Registered[r.Name]), restart)
 	case n == 0:
-		f.bad(checkResources, "", "%s: the kubelet gives out no device: no plugin has registered it since the kubelet was restarted, or all devices are unhealthy; %s", r.Name, restart)
+		f.bad(checkResources, "", "%s: the kubelet gives out no device%s: no plugin has registered it since the kubelet was restarted, or all devices are unhealthy; %s", r.Name, source, restart)
 	default:
-		f.good(checkResources, "", "%s: the kubelet gives out %s", r.Name, english.Count(n, "device"))
+		f.good(checkResources, "", "%s: the kubelet gives out %s%s", r.Name, english.Count(n, "device"), source)
 	}
 	if r.Allocatable != nil && r.Capacity != nil && n > 0 && *r.Capacity > *r.Allocatable {
 		f.bad(checkHealthy, "", "%s: %d of %s unhealthy, by the status of the node", r.Name, *r.Capacity-*r.Allocatable, english.Count(int(*r.Capacity), "device"))
