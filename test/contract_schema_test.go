@@ -5,6 +5,7 @@ package test
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"path"
 	"path/filepath"
@@ -222,6 +223,13 @@ func (r *reflector) docs(of reflect.Type) map[string]string {
 		names[field.Name] = field.name
 	}
 	docs := s.fieldDocs(of.Name(), names)
+	for i := range of.NumField() {
+		if field := of.Field(i); field.Anonymous {
+			for name, doc := range r.docs(field.Type) {
+				docs[name] = cmp.Or(docs[name], doc)
+			}
+		}
+	}
 	docs[""] = sentence(s.structs[of.Name()].doc, names)
 	for _, field := range jsonFields(of) {
 		if docs[field.Name] == "" {

@@ -61,9 +61,6 @@ func Probe(ctx context.Context, host *node.Host, snap *snapshot.Snapshot, opts O
 	part(ctx, p, "gpus", &r.GPUs, func(ctx context.Context) (*nvidia.Findings, error) {
 		return nvidia.Look(ctx, host, nvidia.Options{Library: opts.Library})
 	})
-	part(ctx, p, "plugins", &r.Plugins, func(ctx context.Context) (*driver.Findings, error) {
-		return driver.Look(ctx, host, snap, driver.Options{})
-	})
 	part(ctx, p, "health", &r.Health, func(ctx context.Context) (*driver.Health, error) {
 		return driver.AskHealth(ctx, host, snap, "", driver.Options{})
 	})
@@ -75,11 +72,15 @@ func Probe(ctx context.Context, host *node.Host, snap *snapshot.Snapshot, opts O
 	})
 	p.wait()
 	// The kubelet's checkpoint lists the CDI devices handed to the runtime; CDI specs are
-	// compared with it.
+	// compared with it. Device plugins are compared with its records of their devices.
 	var handed cdi.Handed
 	if r.State != nil {
 		handed = r.State.Handed()
 	}
+	records := DeviceRecords(r.Pods, r.State)
+	part(ctx, p, "plugins", &r.Plugins, func(ctx context.Context) (*driver.Findings, error) {
+		return driver.Look(ctx, host, snap, driver.Options{Kubelet: records})
+	})
 	part(ctx, p, "cdi", &r.CDI, func(ctx context.Context) (*cdi.Findings, error) {
 		return cdi.Look(ctx, host, snap, handed), nil
 	})
@@ -87,6 +88,19 @@ func Probe(ctx context.Context, host *node.Host, snap *snapshot.Snapshot, opts O
 	r.Host = append(r.Host, p.late...)
 	r.Result = node.Worst(r.Checks())
 	return r
+}
+
+// DeviceRecords returns the kubelet's records of the devices of device plugins. Each of the
+// findings may be nil.
+func DeviceRecords(pods *kubelet.Findings, state *checkpoint.Findings) driver.Records {
+	var records driver.Records
+	if pods != nil {
+		records.GivenOut, records.InUse = pods.GivenOut(), pods.InUse()
+	}
+	if state != nil {
+		records.Registered, records.Recorded = state.Registered(), state.Recorded()
+	}
+	return records
 }
 
 // parts are the parts of a report that are being looked at.

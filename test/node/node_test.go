@@ -103,6 +103,8 @@ func start(t *testing.T) *realNode {
 			r.driver.Stop()
 		}
 	})
+	forgetDevices(t)
+	t.Cleanup(func() { forgetDevices(t) })
 	r.node, err = r.plane.StartNode(ctx, nodeBinaries, nodeName)
 	must(err)
 	t.Cleanup(func() {

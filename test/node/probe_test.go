@@ -146,6 +146,7 @@ func TestNode(t *testing.T) {
 	t.Run("the driver conforms", r.testConform)
 	t.Run("a watch from afar ends with Ctrl-C", r.testWatch)
 	t.Run("killed", r.testKilled)
+	t.Run("a device plugin", r.testDevicePlugin)
 }
 
 // checkReport looks for facts that are known about the node.

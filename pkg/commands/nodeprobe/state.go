@@ -20,15 +20,19 @@ import (
 func newState(streams genericiooptions.IOStreams, _ *genericclioptions.ConfigFlags, flags *probeFlags) *cobra.Command {
 	return &cobra.Command{
 		Use:   "state",
-		Short: "Check what kubelet and drivers remember of claims",
+		Short: "Check what kubelet and drivers remember of claims and devices",
 		Long: `Check what the kubelet (dra_manager_state) and the drivers
 (plugins/*/checkpoint.json in the form of the NVIDIA driver) of this node have
-written down about the claims that they prepared.
+written down about the claims that they prepared, and what the kubelet has
+written down about the devices of device plugins
+(device-plugins/kubelet_internal_checkpoint).
 
 It verifies checksums, and finds preparations that never finished, claims that
 do not exist any more, claims that only the kubelet or only the driver knows,
-and drivers that have not started since the node was booted. -o wide shows UIDs
-and CDI devices.
+and drivers that have not started since the node was booted. Of device plugins,
+it finds devices recorded for pods that are gone, and devices of containers that
+are unhealthy or that no plugin has registered. -o wide shows UIDs, CDI devices
+and registered devices.
 
 A checksum is computed from what is in the file. A driver computes it from what
 it understands of that, so one of another version may refuse a file that is

@@ -10,6 +10,7 @@ import (
 
 	"gotest.tools/v3/golden"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/nodeprobe/driver"
 	"github.com/kubectl-dra/kubectl-dra/pkg/nodeprobe/node"
@@ -42,8 +43,18 @@ func TestNodePlugins(t *testing.T) {
 			{Registration: driver.Socket{Path: dir + "plugins_registry/old-reg.sock", Answer: node.Stale, Message: "nobody listens on the socket"}},
 			{Registration: driver.Socket{Path: dir + "plugins_registry/csi.sock", Answer: node.Answers, AnswerMillis: 3}, Type: "CSIPlugin", Name: "evil\x1b[2Jname", Endpoint: dir + "plugins/csi/csi.sock", Versions: []string{"1.0.0"}},
 		},
-		Others:        []driver.Socket{{Path: dir + "plugins/x/dra.sock", Answer: node.Silent}},
-		DevicePlugins: []driver.Socket{{Path: dir + "device-plugins/nvidia.sock", Answer: node.Answers, AnswerMillis: 1}},
+		Others: []driver.Socket{{Path: dir + "plugins/x/dra.sock", Answer: node.Silent}},
+		DevicePlugins: []driver.DevicePlugin{
+			{
+				Socket: driver.Socket{Path: dir + "device-plugins/nic.sock", Answer: node.Answers, AnswerMillis: 1}, Resource: "example.com/nic", FoundBy: driver.ByPodResources,
+				Devices: []driver.PluginDevice{{ID: "eth0", Health: "Healthy", NUMANodes: []int64{0, 1}}, {ID: "eth1\x1b[2J", Health: "Unhealthy"}},
+			},
+			{Socket: driver.Socket{Path: dir + "device-plugins/nvidia.sock", Answer: node.Stale}},
+		},
+		Resources: []driver.Resource{
+			{Name: "example.com/nic", GivenOut: ptr.To(1), Registered: ptr.To(1), Allocatable: ptr.To[int64](1), Capacity: ptr.To[int64](2)},
+			{Name: "nvidia.com/gpu", Registered: ptr.To(0)},
+		},
 		Checks: []node.Check{
 			node.Good("plugins/registration", dir+"plugins_registry/gpu.example.com-reg.sock", "driver gpu.example.com registers, answers in 1 ms"),
 			node.Bad("plugins/registration", dir+"plugins_registry/old-reg.sock", "stale: nobody listens on the socket"),

@@ -39,7 +39,10 @@ func TestNodeEscaped(t *testing.T) {
 			Name: evil, Claims: []kubelet.Claim{{Name: evil, Devices: []kubelet.Device{{Driver: evil, Pool: evil, Device: evil, CDIDevices: []string{evil}}}}},
 			Devices: []kubelet.Resource{{Name: evil, IDs: []string{evil}}}, Memory: []kubelet.Memory{{Type: evil}},
 		}}}}, Allocatable: []kubelet.Resource{{Name: evil, IDs: []string{evil}}}}, opts),
-		writeState(&out, &checkpoint.Findings{Node: evil, BootID: evil, Checks: checks, Drivers: []checkpoint.Checkpoint{{
+		writeState(&out, &checkpoint.Findings{Node: evil, BootID: evil, Checks: checks, Devices: &checkpoint.DeviceCheckpoint{
+			Path: evil, Resources: []checkpoint.DeviceResource{{Name: evil, IDs: []string{evil}}},
+			Containers: []checkpoint.DeviceContainer{{PodUID: evil, Namespace: evil, Pod: evil, Container: evil, Resource: evil, Devices: []checkpoint.NUMADevice{{ID: evil}}}},
+		}, Drivers: []checkpoint.Checkpoint{{
 			Path: evil, Driver: evil, Versions: []string{evil},
 			Claims: []checkpoint.Claim{{UID: evil, Namespace: evil, Name: evil, State: evil, PodUIDs: []string{evil}, Devices: []checkpoint.Device{{Driver: evil, CDIDevices: []string{evil}}}}},
 		}}}, opts),

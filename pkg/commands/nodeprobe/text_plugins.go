@@ -41,7 +41,7 @@ func writePlugins(w io.Writer, f *driver.Findings, opts render.Options) error {
 		p.grid(0, lines)
 	}
 	p.sockets("SOCKET WITHOUT REGISTRATION", f.Others)
-	p.sockets("DEVICE PLUGIN", f.DevicePlugins)
+	p.devicePlugins(f)
 	p.nodeChecks(f.Checks)
 	return p.write(w)
 }
@@ -57,6 +57,54 @@ func (p *page) sockets(title string, sockets []driver.Socket) {
 	}
 	p.Blank()
 	p.grid(0, lines)
+}
+
+// devicePlugins lists the device plugins and their resources. With -o wide it shows the
+// devices that plugins sent.
+func (p *page) devicePlugins(f *driver.Findings) {
+	lines := [][]string{{"DEVICE PLUGIN", "ANSWERS", "RESOURCE", "DEVICES"}}
+	if p.Opts.Wide {
+		lines[0] = append(lines[0], "RESOURCE FOUND BY")
+	}
+	sent := [][]string{{"DEVICE", "HEALTH", "NUMA", "DEVICE PLUGIN"}}
+	for i := range f.DevicePlugins {
+		plugin := &f.DevicePlugins[i]
+		devices := "not listed"
+		if plugin.Devices != nil {
+			devices = fmt.Sprint(len(plugin.Devices) + plugin.Omitted)
+		}
+		line := []string{plugin.Path, answerText(&plugin.Socket), cmp.Or(plugin.Resource, "not known"), devices}
+		if p.Opts.Wide {
+			line = append(line, string(plugin.FoundBy))
+		}
+		lines = append(lines, line)
+		for _, d := range plugin.Devices {
+			sent = append(sent, []string{d.ID, d.Health, integers(d.NUMANodes), plugin.Path})
+		}
+	}
+	resources := [][]string{{"RESOURCE", "GIVEN OUT", "CHECKPOINT", "ALLOCATABLE", "CAPACITY"}}
+	for i := range f.Resources {
+		r := &f.Resources[i]
+		resources = append(resources, []string{r.Name, numberText(r.GivenOut), numberText(r.Registered), numberText(r.Allocatable), numberText(r.Capacity)})
+	}
+	tables := [][][]string{lines, resources}
+	if p.Opts.Wide {
+		tables = append(tables, sent)
+	}
+	for _, table := range tables {
+		if len(table) > 1 {
+			p.Blank()
+			p.grid(0, table)
+		}
+	}
+}
+
+// numberText returns a number, empty if it is not known.
+func numberText[T int | int64](n *T) string {
+	if n == nil {
+		return ""
+	}
+	return fmt.Sprint(*n)
 }
 
 // answerText says how fast a socket answers, or why it does not.

@@ -5,8 +5,11 @@ package nodeprobe
 
 import (
 	"io"
+	"slices"
 	"strings"
 	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/nodeprobe/checkpoint"
 	"github.com/kubectl-dra/kubectl-dra/pkg/render"
@@ -26,23 +29,66 @@ func writeState(w io.Writer, f *checkpoint.Findings, opts render.Options) error 
 	for i := range f.Drivers {
 		p.checkpoint("driver "+f.Drivers[i].Driver, &f.Drivers[i])
 	}
+	if f.Devices != nil {
+		p.deviceCheckpoint(f.Devices)
+	}
 	p.nodeChecks(f.Checks)
 	return p.write(w)
 }
 
-func (p *page) checkpoint(owner string, c *checkpoint.Checkpoint) {
+// deviceCheckpoint draws the containers that have devices of device plugins. With -o wide it
+// shows the registered devices.
+func (p *page) deviceCheckpoint(c *checkpoint.DeviceCheckpoint) {
+	p.checkpointTitle("kubelet, device plugins", []string{c.Path}, c.Modified)
+	lines := [][]string{{"POD", "CONTAINER", "RESOURCE", "NUMA", "DEVICES"}}
+	for i := range c.Containers {
+		entry := &c.Containers[i]
+		name := entry.PodUID
+		if entry.Pod != "" {
+			name = entry.Namespace + "/" + entry.Pod
+		}
+		var ids []string
+		var numa []int64
+		for _, d := range entry.Devices {
+			if !slices.Contains(ids, d.ID) {
+				ids = append(ids, d.ID)
+			}
+			if d.NUMANode != nil && !slices.Contains(numa, *d.NUMANode) {
+				numa = append(numa, *d.NUMANode)
+			}
+		}
+		lines = append(lines, []string{name, entry.Container, entry.Resource, integers(numa), strings.Join(ids, ", ")})
+	}
+	p.grid(2, lines)
+	if !p.Opts.Wide {
+		return
+	}
+	lines = [][]string{{"RESOURCE", "REGISTERED DEVICES"}}
+	for _, r := range c.Resources {
+		lines = append(lines, []string{r.Name, strings.Join(r.IDs, ", ")})
+	}
 	p.Blank()
-	about := []string{c.Path}
+	p.grid(2, lines)
+}
+
+// checkpointTitle draws whose file it is, and facts of the file.
+func (p *page) checkpointTitle(owner string, facts []string, modified *metav1.Time) {
+	if modified != nil {
+		facts = append(facts, "written "+modified.UTC().Format(time.RFC3339))
+	}
+	p.Blank()
+	p.Text(0, render.Strong, owner+": "+strings.Join(facts, ", "))
+}
+
+func (p *page) checkpoint(owner string, c *checkpoint.Checkpoint) {
+	facts := []string{c.Path}
 	if c.OwnForm {
-		about = append(about, "in a form of the driver's own")
+		facts = append(facts, "in a form of the driver's own")
 	}
 	if len(c.Versions) > 0 {
-		about = append(about, strings.Join(c.Versions, " and "))
+		facts = append(facts, strings.Join(c.Versions, " and "))
 	}
-	if c.Modified != nil {
-		about = append(about, "written "+c.Modified.UTC().Format(time.RFC3339))
-	}
-	p.Text(0, render.Strong, owner+": "+strings.Join(about, ", "))
+	p.checkpointTitle(owner, facts, c.Modified)
 	lines := [][]string{{"CLAIM", "STATE", "DEVICES"}}
 	if p.Opts.Wide {
 		lines = [][]string{{"CLAIM", "UID", "STATE", "DEVICES", "CDI", "PODS"}}

@@ -21,6 +21,7 @@ type comparison struct {
 }
 
 func (c *comparison) run() {
+	c.devices()
 	claims := 0
 	for _, file := range c.all() {
 		claims += len(file.Claims)

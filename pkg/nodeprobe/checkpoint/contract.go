@@ -28,7 +28,9 @@ type Findings struct {
 	Kubelet *Checkpoint `json:"kubelet,omitempty"`
 	// Drivers are the files of drivers, by path.
 	Drivers []Checkpoint `json:"drivers"`
-	Checks  []node.Check `json:"checks"`
+	// Devices is kubelet_internal_checkpoint, nil if there is none.
+	Devices *DeviceCheckpoint `json:"devices,omitempty"`
+	Checks  []node.Check      `json:"checks"`
 }
 
 // Checkpoint is a file.
@@ -184,4 +186,6 @@ const (
 	checkClaims  = "state/claims"
 	checkPods    = "state/pods"
 	checkBoth    = "state/kubelet-and-driver"
+	checkDevices = "state/device-plugins"
+	checkHolders = "state/device-pods"
 )

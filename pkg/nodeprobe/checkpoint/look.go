@@ -49,6 +49,7 @@ func Look(ctx context.Context, host *node.Host, snap *snapshot.Snapshot) *Findin
 	r := &reader{Findings: f, host: host, left: maxFiles}
 	r.readKubelet(cluster)
 	r.readDrivers(ctx)
+	r.readDevices()
 	f.nameClaims(cluster)
 	f.verify()
 	f.compareDrivers()
@@ -109,6 +110,28 @@ func (r *reader) readDrivers(ctx context.Context) {
 		}
 		r.readDriver(plugins, path.Join(plugins, entry.Name(), "checkpoint.json"), entry.Name())
 	}
+}
+
+func (r *reader) readDevices() {
+	dir := path.Dir(devicesFile)
+	devices := &DeviceCheckpoint{Path: devicesFile}
+	c, err := r.read(dir, devicesFile, "", func(data []byte, _ *Checkpoint) error { return parseDevices(data, devices) })
+	devices.Modified, devices.Error = c.Modified, c.Error
+	if errors.Is(err, fs.ErrNotExist) {
+		if _, err := r.host.Stat(dir); err != nil {
+			r.Checks = append(r.Checks, node.NotKnown(checkDevices, dir, "there is no such directory, which every kubelet has: no kubelet runs here"))
+		} else {
+			r.Checks = append(r.Checks, node.Good(checkDevices, devicesFile, "there is no such file: no device plugin has registered with this kubelet"))
+		}
+		return
+	}
+	r.Devices = devices
+	if err != nil {
+		r.Checks = append(r.Checks, node.Failed(checkDevices, devicesFile, err))
+		return
+	}
+	r.Checks = append(r.Checks, node.Good(checkDevices, devicesFile, "the kubelet has %s of device plugins, and %s of containers with devices",
+		english.Count(len(devices.Resources), "resource"), english.Count(len(devices.Containers), "entry")))
 }
 
 func (r *reader) readDriver(plugins, file, driver string) {
@@ -226,13 +249,28 @@ func (f *Findings) verify() {
 				// The checksum of another version may be computed in another way.
 				check = node.NotKnown(checkSum, c.Path, "%s is not the one that is computed here, by a program that does not understand all of the file", what)
 			}
-			check.Found, check.Required = strconv.FormatUint(sum.Found, 10), strconv.FormatUint(sum.Expected, 10)
-			f.Checks = append(f.Checks, check)
+			f.Checks = append(f.Checks, sum.proving(check))
+		}
+	}
+	if d := f.Devices; d != nil && d.Error == "" {
+		switch sum := d.Checksum; {
+		case sum == nil:
+			f.Checks = append(f.Checks, node.NotKnown(checkSum, d.Path, "the checksum could not be checked: the file has fields that this program does not know"))
+		case sum.OK():
+			good++
+		default:
+			f.Checks = append(f.Checks, sum.proving(node.Bad(checkSum, d.Path, "the checksum is wrong: a kubelet that starts with such a file does not know which containers have which devices")))
 		}
 	}
 	if good > 0 {
 		f.Checks = append(f.Checks, node.Good(checkSum, "", "%s right", english.Count(good, "checksum")))
 	}
+}
+
+// proving returns a check with the checksums as its evidence.
+func (c Checksum) proving(check node.Check) node.Check {
+	check.Found, check.Required = strconv.FormatUint(c.Found, 10), strconv.FormatUint(c.Expected, 10)
+	return check
 }
 
 // compareDrivers compares the drivers' files with the registered drivers.

@@ -27,8 +27,10 @@ type Findings struct {
 	// Others are the sockets in the directory for plugins that no registration names.
 	Others []Socket `json:"others,omitempty"`
 	// DevicePlugins are the sockets of device plugins.
-	DevicePlugins []Socket     `json:"devicePlugins,omitempty"`
-	Checks        []node.Check `json:"checks"`
+	DevicePlugins []DevicePlugin `json:"devicePlugins,omitempty"`
+	// Resources are the resources of device plugins, by name.
+	Resources []Resource   `json:"resources,omitempty"`
+	Checks    []node.Check `json:"checks"`
 }
 
 func typeMeta(kind string) metav1.TypeMeta {
@@ -76,6 +78,9 @@ const (
 	checkSlices     = "plugins/slices"
 	checkUsers      = "plugins/users"
 	checkDevices    = "plugins/device-plugins"
+	checkHealthy    = "plugins/device-health"
+	checkResources  = "plugins/resources"
+	checkHardware   = "plugins/hardware"
 )
 
 // drivers returns the plugins that are DRA drivers, by name.

@@ -24,12 +24,7 @@ func (f *Findings) judge(host *node.Host, blind bool) {
 		f.judgeOther(&f.Others[i], blind)
 	}
 	for i := range f.DevicePlugins {
-		s := &f.DevicePlugins[i]
-		if s.Answer == node.Answers {
-			f.good(checkDevices, s.Path, "a device plugin %s", speed(s))
-		} else {
-			f.silent(checkDevices, s, "the kubelet removes it when it restarts")
-		}
+		f.DevicePlugins[i].judge(f)
 	}
 	f.judgeAccess(host)
 }

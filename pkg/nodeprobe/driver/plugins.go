@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"golang.org/x/sync/errgroup"
-	devicepluginv1beta1 "k8s.io/kubelet/pkg/apis/deviceplugin/v1beta1"
 	registerv1 "k8s.io/kubelet/pkg/apis/pluginregistration/v1"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/nodeprobe/node"
@@ -25,6 +24,11 @@ import (
 type Options struct {
 	// Timeout limits one socket; 0 means DefaultTimeout.
 	Timeout time.Duration
+	// ListDevices asks device plugins for their devices. Some give each event to one
+	// listener only, so that the kubelet may miss one.
+	ListDevices bool
+	// Kubelet has the kubelet's records of device plugins.
+	Kubelet Records
 }
 
 // DefaultTimeout limits the answer of a socket. The kubelet gives up on a registration
@@ -65,6 +69,7 @@ func Look(ctx context.Context, host *node.Host, snap *snapshot.Snapshot, opts Op
 	blind := len(registry.checks) > 0
 	f.judge(host, blind)
 	f.compare(snap, around, blind)
+	f.compareDevices(snap, around, &opts.Kubelet)
 	return f, nil
 }
 
@@ -156,14 +161,13 @@ func inside(host *node.Host, socket string) string {
 	return ""
 }
 
-// lookAtDevicePlugins lists the device plugins. They are asked for their options and not
-// for their devices: a second listener can take an event away from the kubelet.
+// lookAtDevicePlugins lists the device plugins and asks them.
 func (f *Findings) lookAtDevicePlugins(ctx context.Context, host *node.Host, opts Options) {
 	dir := path.Clean(devicePluginsDir)
 	entries, err := host.ReadDir(dir)
 	switch {
 	case err != nil && isGone(err):
-		f.Checks = append(f.Checks, node.NotKnown(checkDevices, dir, "there is no such directory, which every kubelet has: no kubelet runs here"))
+		f.notKnown(checkDevices, dir, "there is no such directory, which every kubelet has: no kubelet runs here")
 		return
 	case err != nil:
 		f.Checks = append(f.Checks, node.Failed(checkDevices, dir, err))
@@ -171,26 +175,12 @@ func (f *Findings) lookAtDevicePlugins(ctx context.Context, host *node.Host, opt
 	}
 	for _, entry := range entries {
 		if name := entry.Name(); strings.HasSuffix(name, ".sock") && name != "kubelet.sock" {
-			f.DevicePlugins = append(f.DevicePlugins, Socket{Path: path.Join(dir, name)})
+			f.DevicePlugins = append(f.DevicePlugins, DevicePlugin{Socket: Socket{Path: path.Join(dir, name)}})
 		}
 	}
 	if len(f.DevicePlugins) > maxSockets {
-		f.Checks = append(f.Checks, node.NotKnown(checkDevices, dir, "there are more than %d sockets; the others were not asked", maxSockets))
+		f.notKnown(checkDevices, dir, "there are more than %d sockets; the others were not asked", maxSockets)
 		f.DevicePlugins = f.DevicePlugins[:maxSockets]
 	}
-	inTurn(len(f.DevicePlugins), func(i int) {
-		s := &f.DevicePlugins[i]
-		s.looked(host)
-		ctx, cancel := context.WithTimeout(ctx, opts.timeout())
-		defer cancel()
-		started := time.Now()
-		c, err := dial(ctx, host, s.Path, dir)
-		if err == nil {
-			defer c.close()
-			if _, err = devicepluginv1beta1.NewDevicePluginClient(c).GetDevicePluginOptions(ctx, &devicepluginv1beta1.Empty{}); err != nil {
-				err = c.failed(err)
-			}
-		}
-		s.outcome(time.Since(started), err)
-	})
+	inTurn(len(f.DevicePlugins), func(i int) { f.DevicePlugins[i].ask(ctx, host, dir, opts.timeout(), opts.ListDevices) })
 }

@@ -379,14 +379,6 @@ func TestDriverOfPodsIsGone(t *testing.T) {
 	}
 }
 
-type oldPlugin struct {
-	devicepluginv1beta1.UnimplementedDevicePluginServer
-}
-
-func (oldPlugin) GetDevicePluginOptions(context.Context, *devicepluginv1beta1.Empty) (*devicepluginv1beta1.DevicePluginOptions, error) {
-	return &devicepluginv1beta1.DevicePluginOptions{}, nil
-}
-
 // TestLookAtDevicePlugins covers them where every kubelet has them, whatever its root
 // directory is.
 func TestLookAtDevicePlugins(t *testing.T) {
@@ -396,7 +388,7 @@ func TestLookAtDevicePlugins(t *testing.T) {
 	// The sockets are made below the root of the node.
 	everywhere := node.NewHost("/", root, nil)
 	server := grpc.NewServer()
-	devicepluginv1beta1.RegisterDevicePluginServer(server, oldPlugin{})
+	devicepluginv1beta1.RegisterDevicePluginServer(server, &devicePlugin{})
 	listener := listenAt(t, everywhere, "var/lib/kubelet/device-plugins/nvidia.sock")
 	go func() { _ = server.Serve(listener) }()
 	t.Cleanup(server.Stop)

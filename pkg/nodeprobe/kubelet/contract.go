@@ -4,6 +4,8 @@
 package kubelet
 
 import (
+	"slices"
+
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/nodeprobe/node"
@@ -28,6 +30,45 @@ type Findings struct {
 	// devices in use.
 	Allocatable []Resource   `json:"allocatable,omitempty"`
 	Checks      []node.Check `json:"checks"`
+}
+
+// GivenOut returns the devices of device plugins that the kubelet gives out, by resource;
+// nil if it could not be asked.
+func (f *Findings) GivenOut() map[string][]string {
+	if !f.answered(checkAllocatable) {
+		return nil
+	}
+	return idsOf(map[string][]string{}, f.Allocatable)
+}
+
+// InUse returns the devices of device plugins that containers have, by resource; nil if the
+// kubelet could not be asked.
+func (f *Findings) InUse() map[string][]string {
+	if !f.answered(checkList) {
+		return nil
+	}
+	used := map[string][]string{}
+	for i := range f.Pods {
+		for _, c := range f.Pods[i].Containers {
+			idsOf(used, c.Devices)
+		}
+	}
+	return used
+}
+
+// answered reports whether the kubelet answered the call of a check.
+func (f *Findings) answered(check string) bool {
+	return slices.ContainsFunc(f.Checks, func(c node.Check) bool { return c.Name == check && c.State == node.OK })
+}
+
+// idsOf adds devices to a list of them by resource, each once, and returns it.
+func idsOf(ids map[string][]string, resources []Resource) map[string][]string {
+	for _, r := range resources {
+		ids[r.Name] = append(ids[r.Name], r.IDs...)
+		slices.Sort(ids[r.Name])
+		ids[r.Name] = slices.Compact(ids[r.Name])
+	}
+	return ids
 }
 
 // Pod is a pod as the kubelet knows it.

@@ -10,7 +10,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	resourceapi "k8s.io/api/resource/v1"
-	"k8s.io/kubelet/pkg/apis/podresources/v1"
+	v1 "k8s.io/kubelet/pkg/apis/podresources/v1"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
 	"github.com/kubectl-dra/kubectl-dra/pkg/nodeprobe/node"
@@ -81,11 +81,15 @@ func (j *join) bad(name, format string, args ...any) {
 	j.Checks = append(j.Checks, node.Bad(name, "", format, args...))
 }
 
-// fromKubelet finds claims that only the kubelet knows.
+// fromKubelet finds pods with claims or devices, and claims, that only the kubelet knows.
 func (j *join) fromKubelet(pod *Pod) {
 	held := map[[2]string][]Device{}
 	var order [][2]string
+	devices := 0
 	for c := range pod.Containers {
+		for _, r := range pod.Containers[c].Devices {
+			devices += len(r.IDs)
+		}
 		for i := range pod.Containers[c].Claims {
 			claim := &pod.Containers[c].Claims[i]
 			key := [2]string{claim.Namespace, claim.Name}
@@ -98,7 +102,14 @@ func (j *join) fromKubelet(pod *Pod) {
 			held[key] = append(held[key], claim.Devices...)
 		}
 	}
-	if len(order) == 0 {
+	var with []string
+	if len(order) > 0 {
+		with = append(with, english.Count(len(order), "claim"))
+	}
+	if devices > 0 {
+		with = append(with, english.Count(devices, "device")+" of device plugins")
+	}
+	if len(with) == 0 {
 		return
 	}
 	who := fmt.Sprintf("pod %s/%s", pod.Namespace, pod.Name)
@@ -108,7 +119,7 @@ func (j *join) fromKubelet(pod *Pod) {
 		j.unknowns.Add(who, gap)
 		return
 	case known == nil:
-		j.bad(checkPods, "the kubelet has %s with %s, and the cluster has no such pod: it was deleted by force, or is a static one", who, english.Count(len(order), "claim"))
+		j.bad(checkPods, "the kubelet has %s with %s, and the cluster has no such pod: it was deleted by force, or is a static one", who, english.JoinAnd(with))
 		return
 	case j.cluster.Node != "" && known.Spec.NodeName != j.cluster.Node:
 		j.Checks = append(j.Checks, node.Check{

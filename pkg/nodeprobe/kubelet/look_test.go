@@ -25,7 +25,7 @@ import (
 	resourceapi "k8s.io/api/resource/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/kubelet/pkg/apis/podresources/v1"
+	v1 "k8s.io/kubelet/pkg/apis/podresources/v1"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/nodeprobe/node"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
@@ -212,6 +212,13 @@ func TestJoin(t *testing.T) {
 			nil, newWorld().pod("p", "c", "node-a", corev1.PodPending).claim("c", "p", "gpu-0"),
 			node.Unknown, checkClaims, "does not run yet",
 		},
+		"no such pod, with a device of a plugin": {
+			[]*v1.PodResources{{Namespace: "ml", Name: "p", Containers: []*v1.ContainerResources{{
+				Name: "main", Devices: []*v1.ContainerDevices{{ResourceName: "example.com/nic", DeviceIds: []string{"eth0", "eth1"}}},
+			}}}},
+			newWorld(),
+			node.Problem, checkPods, "pod ml/p with 2 devices of device plugins, and the cluster has no such pod",
+		},
 		"a kubelet that reports no claims": {
 			nil, newWorld().pod("p", "c", "node-a", running).claim("c", "p", "gpu-0").pod("q", "d", "node-a", running).claim("d", "q", "gpu-1"),
 			node.Unknown, checkClaims, "KubeletPodResourcesDynamicResources",
@@ -242,6 +249,39 @@ func TestForbidden(t *testing.T) {
 	}
 	if f := Look(t.Context(), serve(t, &lister{}), nil); found(f, node.Unknown, checkClaims, "no cluster") == nil {
 		t.Errorf("no cluster: %+v", f.Checks)
+	}
+}
+
+// TestDevicesByResource keeps no devices apart from devices that are not known.
+func TestDevicesByResource(t *testing.T) {
+	devices := []*v1.ContainerDevices{
+		{ResourceName: "example.com/nic", DeviceIds: []string{"eth1"}},
+		{ResourceName: "example.com/nic", DeviceIds: []string{"eth0"}, Topology: &v1.TopologyInfo{Nodes: []*v1.NUMANode{{ID: 1}}}},
+	}
+	pod := &v1.PodResources{Namespace: "ml", Name: "p", Containers: []*v1.ContainerResources{{Name: "main", Devices: devices[:1]}}}
+	for name, test := range map[string]struct {
+		lister       *lister
+		given, inUse string
+	}{
+		"both":     {&lister{devices: devices, pods: []*v1.PodResources{pod}}, "map[example.com/nic:[eth0 eth1]]", "map[example.com/nic:[eth1]]"},
+		"none":     {&lister{devices: []*v1.ContainerDevices{}}, "map[]", "map[]"},
+		"no calls": {&lister{hang: true}, "nil", "nil"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := Look(t.Context(), serve(t, test.lister), nil)
+			for _, got := range []struct {
+				ids  map[string][]string
+				want string
+			}{{f.GivenOut(), test.given}, {f.InUse(), test.inUse}} {
+				text := "nil"
+				if got.ids != nil {
+					text = fmt.Sprint(got.ids)
+				}
+				if text != got.want {
+					t.Errorf("got %s, want %s", text, got.want)
+				}
+			}
+		})
 	}
 }
 

@@ -5,10 +5,12 @@ package kinds
 
 import (
 	"fmt"
+	"path"
 	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+	devicepluginv1beta1 "k8s.io/kubelet/pkg/apis/deviceplugin/v1beta1"
 	"k8s.io/utils/ptr"
 )
 
@@ -122,7 +124,8 @@ func stripContainer(c *corev1.Container) {
 	}
 }
 
-// stripVolume keeps the name and kind of a volume, and of a claim which one.
+// stripVolume keeps the name and kind of a volume, of a claim which one, and whether it is
+// the directory of device plugins.
 func stripVolume(v *corev1.Volume) {
 	source := corev1.VolumeSource{
 		HostPath:              empty(v.HostPath),
@@ -132,6 +135,9 @@ func stripVolume(v *corev1.Volume) {
 		Projected:             empty(v.Projected),
 		Image:                 empty(v.Image),
 		PersistentVolumeClaim: v.PersistentVolumeClaim,
+	}
+	if v.HostPath != nil && path.Clean(v.HostPath.Path) == path.Clean(devicepluginv1beta1.DevicePluginPath) {
+		source.HostPath.Path = v.HostPath.Path
 	}
 	if v.ConfigMap != nil {
 		source.ConfigMap = &corev1.ConfigMapVolumeSource{LocalObjectReference: v.ConfigMap.LocalObjectReference}

@@ -140,6 +140,20 @@ func TestKubeletPlugin(t *testing.T) {
 	}
 }
 
+// TestVolumes strips volumes of all directories of a node but the one of device plugins.
+func TestVolumes(t *testing.T) {
+	for directory, kept := range map[string]string{
+		"/var/lib/kubelet/device-plugins/": "/var/lib/kubelet/device-plugins/", "/var/lib/kubelet/device-plugins": "/var/lib/kubelet/device-plugins",
+		"/var/lib/kubelet": "", "/srv/secret": "",
+	} {
+		pod := &corev1.Pod{Spec: corev1.PodSpec{Volumes: []corev1.Volume{{Name: "v", VolumeSource: corev1.VolumeSource{HostPath: &corev1.HostPathVolumeSource{Path: directory}}}}}}
+		kinds.Strip(pod)
+		if host := pod.Spec.Volumes[0].HostPath; host == nil || host.Path != kept {
+			t.Errorf("of %s is left %+v, want %q", directory, host, kept)
+		}
+	}
+}
+
 // TestComponents notes what the pods of the control plane say about feature gates.
 func TestComponents(t *testing.T) {
 	const image = "registry.k8s.io/kube-scheduler:v1.37.1"
