@@ -19,8 +19,9 @@ type CauseLine struct {
 	// Number is the number that they have in a status, Pods how many pods suffer from them.
 	Number, Pods int
 	// Age says for how long the oldest pod has suffered or, without pods, since when the cause is
-	// recorded; it is empty if that is not known.
-	Age string
+	// recorded; it is empty if that is not known. Seconds is the same as a number, 0 if not known.
+	Age     string
+	Seconds int64
 	// Affected names the pods and counts the devices.
 	Affected string
 	// Who can act, Step says what they can do, and Then what changes when they have done it.
@@ -41,8 +42,8 @@ func CauseLines(causes []api.Cause) []CauseLine {
 		for _, c := range group {
 			line.Pods, longest, age = line.Pods+c.Pods, max(longest, c.LongestSeconds), max(age, c.AgeSeconds)
 		}
-		if longest = cmp.Or(longest, age); longest > 0 {
-			line.Age = ageOf(longest)
+		if line.Seconds = cmp.Or(longest, age); line.Seconds > 0 {
+			line.Age = ageOf(line.Seconds)
 		}
 		lines = append(lines, line)
 	}

@@ -304,11 +304,11 @@ func TestChangesSinceLooked(t *testing.T) {
 func TestFilterOnFirstPage(t *testing.T) {
 	s := browse(t, 120, 40)
 	s.keys("/", `"cordoned`, "enter")
-	s.shows("[9 causes 13]", "1/1 of 13 causes, filter cordoned", "1 node is cordoned: gpu-08")
+	s.shows("[9 causes:13]", "1/1 of 13 causes, filter cordoned", "1 node is cordoned: gpu-08")
 	s.keys("1", "home", "/", `"nic`)
 	s.shows("[7 classes]", "1/1 of 4 classes")
 	s.keys("esc", "1", "end", "/", `"vision`, "enter")
-	s.shows("[0 teams]", "1/2 of 9 teams")
+	s.shows("[0 teams]", "1/2 of 9 rows")
 }
 
 // TestOldCauses keeps the causes that are known, with their time, until new ones are found.

@@ -93,7 +93,8 @@ func tabTexts(shown views.ID, counts map[views.ID]int, width int) []string {
 			}
 			text := strings.TrimSuffix(id.Key()+" "+name, " ")
 			if n := tier.counts[id]; n > 0 {
-				text += fmt.Sprint(" ", n)
+				// With a blank, the number would read as the key of the next view.
+				text += fmt.Sprint(":", n)
 			}
 			if id == shown {
 				// The brackets are for terminals that cannot reverse.

@@ -20,7 +20,7 @@ func TestTabAt(t *testing.T) {
 	counts := map[views.ID]int{views.Pending: 59, views.Causes: 2}
 	for _, width := range []int{30, 80, 200} {
 		for shown := views.Overview; shown <= views.Teams; shown++ {
-			if line := tabLine(&l, shown, counts, width); width >= 80 && (!strings.Contains(line, " 59") || !strings.Contains(line, " 2")) {
+			if line := tabLine(&l, shown, counts, width); width >= 80 && (!strings.Contains(line, ":59") || !strings.Contains(line, ":2")) {
 				t.Errorf("%d columns do not count pods and causes: %q", width, line)
 			}
 			// A number may have the digit of a key.

@@ -135,7 +135,7 @@ func TestNamespace(t *testing.T) {
 	s.keys("4")
 	s.shows("104 devices")
 	s.keys("0")
-	s.shows("2 of 9 teams", "gpu-partition.example.com")
+	s.shows("2 of 9 rows", "gpu-partition.example.com")
 	s.lacks("research")
 	s.keys("enter")
 	s.shows("claims of vision, class gpu-partition.example.com", "segment-3-part-2bhfx")

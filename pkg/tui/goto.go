@@ -31,10 +31,13 @@ func (m *Model) chooseView() tea.Cmd {
 		if m.opts.Contexts != nil {
 			items = append(items, widget.Found{Name: contextsName})
 		}
-		return items
+		return append(items, widget.Found{Name: quitName})
 	}, func(item widget.Found) tea.Cmd {
-		if item.Name == contextsName {
+		switch item.Name {
+		case contextsName:
 			return m.chooseContext()
+		case quitName:
+			return tea.Quit
 		}
 		for _, id := range ids {
 			if id.String() == item.Name {
@@ -44,6 +47,9 @@ func (m *Model) chooseView() tea.Cmd {
 		return nil
 	})
 }
+
+// quitName ends the dashboard, where views are chosen.
+const quitName = "quit"
 
 // chooseObject finds an object by its name, and selects it in the list of its kind.
 func (m *Model) chooseObject() tea.Cmd {

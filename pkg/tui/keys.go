@@ -33,8 +33,8 @@ func newKeyMap() keyMap {
 	return keyMap{
 		down:       bind("j/k", "down, up", "down", "j"),
 		up:         with("up", "k"),
-		pageDown:   bind("pgdn/up", "a page", "pgdown", "ctrl+f"),
-		pageUp:     with("pgup", "ctrl+b"),
+		pageDown:   bind("pgdn/up", "a page", "pgdown", "ctrl+f", "ctrl+d"),
+		pageUp:     with("pgup", "ctrl+b", "ctrl+u"),
 		top:        bind("g/G", "ends", "home", "g"),
 		end:        with("end", "G"),
 		left:       bind("h/l", "sideways", "left", "h"),

@@ -104,6 +104,23 @@ func TestGoTo(t *testing.T) {
 	s.shows("claims > pods", "ablation-0")
 	s.keys(":", "esc")
 	s.shows("claims > pods")
+	s.keys(":", `"q`, "enter")
+	if !s.quit {
+		t.Error(":q does not end the dashboard")
+	}
+}
+
+// TestPages moves by pages with the keys of a pager, too.
+func TestPages(t *testing.T) {
+	s := browse(t, 80, 24)
+	s.keys("4")
+	first := s.selected()
+	s.keys("ctrl+d")
+	s.shows("19/104 devices")
+	s.keys("ctrl+u")
+	if got := s.selected(); got != first {
+		t.Errorf("the selected row is %q, want %q", got, first)
+	}
 }
 
 // TestFind finds an object of any kind, whatever is shown.
@@ -237,9 +254,9 @@ func TestHelpSearch(t *testing.T) {
 	s.keys(`"zzz`)
 	s.shows("no key for this")
 	s.keys("esc")
-	s.shows("[6 pending 10]")
+	s.shows("[6 pending:10]")
 	s.keys("?", `"q`, "?")
 	s.shows("search the keys: q?")
 	s.keys("esc", "?", "?")
-	s.shows("[6 pending 10]")
+	s.shows("[6 pending:10]")
 }

@@ -413,9 +413,14 @@ func (s *listScreen) foot(h *host) string {
 		}
 		return h.look.Say(widget.Faint, h.oneLine(fmt.Sprintf("%s %s: being found", h.look.Glyphs.More, s.id)))
 	}
-	text := fmt.Sprintf("%d %s", len(rows), s.id)
+	of := s.id.String()
+	if s.id == views.Teams {
+		// A team has a row for each class.
+		of = "rows"
+	}
+	text := fmt.Sprintf("%d %s", len(rows), of)
 	if all := shown.Rows(); all != len(rows) {
-		text = fmt.Sprintf("%d of %d %s", len(rows), all, s.id)
+		text = fmt.Sprintf("%d of %d %s", len(rows), all, of)
 	}
 	if len(rows) > 0 {
 		text = fmt.Sprintf("%d/%s", s.table.SelectedAt()+1, text)

@@ -4,6 +4,7 @@
 package tui
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -70,6 +71,9 @@ const (
 // what could not be read. It returns what it has written of.
 func Once(ctx context.Context, opts Options, snap *snapshot.Snapshot, width int, w io.Writer) (*inventory.Overview, error) {
 	look := widget.NewLook(opts.Env)
+	// Whoever asks for colors gets them, whatever is known of the terminal.
+	profile := max(colorprofile.Env(os.Environ()), colorprofile.ANSI)
+	look.SetTheme(cmp.Or(opts.Settings.Theme, widget.NewTheme(widget.ThemeDefault)), profile == colorprofile.ANSI)
 	c := cluster.New(snap)
 	causes, found, err := live.FindCauses(ctx, c, opts.Namespace)
 	if err != nil {
@@ -85,7 +89,7 @@ func Once(ctx context.Context, opts Options, snap *snapshot.Snapshot, width int,
 	if !opts.Color {
 		text = ansi.Strip(text)
 	}
-	if _, err := io.WriteString(w, text); err != nil {
+	if _, err := (&colorprofile.Writer{Forward: w, Profile: profile}).WriteString(text); err != nil {
 		return nil, fmt.Errorf("print the overview: %w", err)
 	}
 	return o, nil

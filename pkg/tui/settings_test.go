@@ -4,6 +4,7 @@
 package tui
 
 import (
+	"bytes"
 	"image/color"
 	"os"
 	"path/filepath"
@@ -374,4 +375,18 @@ func FuzzSettings(f *testing.F) {
 	f.Fuzz(func(_ *testing.T, text []byte) {
 		_, _ = parseSettings(text, names)
 	})
+}
+
+// TestThemeOfText prints the overview with the colors of the settings, too.
+func TestThemeOfText(t *testing.T) {
+	t.Setenv("TERM", "xterm-256color")
+	for name, want := range map[string]string{widget.ThemeDefault: "\x1b[36m█", widget.ThemeLight: "\x1b[38;5;25m█"} {
+		var text bytes.Buffer
+		if err := once(t, Options{Color: true, Settings: Settings{Theme: widget.NewTheme(name)}}, example(t), 100, &text); err != nil {
+			t.Fatal(err)
+		}
+		if !strings.Contains(text.String(), want) {
+			t.Errorf("%s: no %q in\n%q", name, want, text.String())
+		}
+	}
 }

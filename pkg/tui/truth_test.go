@@ -69,7 +69,7 @@ func TestUnhealthyDevice(t *testing.T) {
 		}
 	}
 	s.keys("2", "v")
-	s.shows("›!!!! !!!! ▂▂▂▂", "! tainted, unhealthy")
+	s.shows("›[!!] !!!! ▂▂▂▂", "! tainted, unhealthy")
 	s = newSession(t, Options{Source: source}, 120, 50)
 	if !slices.ContainsFunc(s.lines(), func(line string) bool {
 		return strings.Contains(line, "pod serving/llm-1, stage Running: Device") && strings.HasSuffix(line, " 1  admin")

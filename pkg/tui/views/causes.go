@@ -29,7 +29,7 @@ func newCauses(known *live.Causes) *causesContent {
 		ID: causeKey, State: causeTone, StateColumn: "#", Say: func(l *render.CauseLine) string { return l.Step },
 		Cols: []render.Column[render.CauseLine]{
 			{Name: "#", Sort: func(l *render.CauseLine) (float64, bool) { return float64(l.Number), true }, Cell: func(l *render.CauseLine) string { return strconv.Itoa(l.Number) }},
-			{Name: "Since", Cell: func(l *render.CauseLine) string { return l.Age }},
+			{Name: "Since", Sort: func(l *render.CauseLine) (float64, bool) { return float64(l.Seconds), l.Seconds > 0 }, Cell: func(l *render.CauseLine) string { return l.Age }},
 			{Name: "Pods", Sort: func(l *render.CauseLine) (float64, bool) { return float64(l.Pods), l.Pods > 0 }, Cell: func(l *render.CauseLine) string { return strconv.Itoa(l.Pods) }},
 			{Name: "Who", Cell: func(l *render.CauseLine) string { return l.Who }},
 			{Name: "Cause", Cell: func(l *render.CauseLine) string { return l.Causes[0].Message }},

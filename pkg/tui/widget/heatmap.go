@@ -345,15 +345,16 @@ func (m *HeatMap) draw(l *Look, group, from int, cursor bool) string {
 		for end < to && g.Cells[end].Tone == g.Cells[at].Tone && !apart(at) && !apart(end) {
 			end++
 		}
-		run := make([]string, 0, end-at)
-		for _, cell := range g.Cells[at:end] {
-			run = append(run, strings.Repeat(cell.Glyph, s.cell))
+		if apart(at) {
+			text.WriteString(l.selectCell(&g.Cells[at], s.cell))
+		} else {
+			run := make([]string, 0, end-at)
+			for _, cell := range g.Cells[at:end] {
+				run = append(run, strings.Repeat(cell.Glyph, s.cell))
+			}
+			text.WriteString(l.Say(g.Cells[at].Tone, strings.Join(run, between)))
 		}
-		drawn := l.Say(g.Cells[at].Tone, strings.Join(run, between))
-		if cursor && at == m.at {
-			drawn = l.SelectCell(drawn)
-		}
-		if text.WriteString(drawn); end < to {
+		if end < to {
 			text.WriteString(between)
 		}
 		at = end
@@ -362,6 +363,22 @@ func (m *HeatMap) draw(l *Look, group, from int, cursor bool) string {
 		return text.String()
 	}
 	return Padded(text.String(), s.block()-s.notes) + l.Say(Faint, ansi.Truncate(g.Note, s.notes, l.Glyphs.More))
+}
+
+// selectCell draws a cell that is selected: in brackets, where it has room for them, or after the
+// sign of a selected row. A reversed cell would look like one that is used to another share.
+func (l *Look) selectCell(c *HeatCell, width int) string {
+	before, after := l.Glyphs.Cursor, ""
+	if width > 2 {
+		before, after = "[", "]"
+	}
+	sign := func(text string) string {
+		if text == "" {
+			return ""
+		}
+		return mark + text + plain
+	}
+	return sign(before) + l.Say(c.Tone, strings.Repeat(c.Glyph, width-len([]rune(before+after)))) + sign(after)
 }
 
 // Lines says how much of the map is seen; empty if all of it is.

@@ -33,9 +33,9 @@ func mapOf(width, height int, sizes ...int) *HeatMap {
 
 func lines(m *HeatMap) []string {
 	l := NewLook(func(string) string { return "" })
-	drawn := m.View(&l, true)
+	drawn := m.View(&l, false)
 	for i := range drawn {
-		drawn[i] = strings.Replace(ansi.Strip(drawn[i]), "›", " ", 1)
+		drawn[i] = ansi.Strip(drawn[i])
 	}
 	return drawn
 }
@@ -84,6 +84,30 @@ func TestHeatMapClick(t *testing.T) {
 	}
 	if again, _ := m.Click(10, 0); !again {
 		t.Error("the second column of a cell is another cell")
+	}
+}
+
+// TestHeatMapCursor marks the cell with the cursor by signs that no other cell has, whatever its
+// colors are, and keeps all cells where they are.
+func TestHeatMapCursor(t *testing.T) {
+	l := NewLook(func(string) string { return "" })
+	for _, glyph := range []string{"▁", "█", "!"} {
+		for width, want := range map[int]string{44: "XXXX [XX] XXXX", 31: "XXX [X] XXX", 28: "XX ›X XX", 23: "X›X"} {
+			m := mapOf(width, 1, 3)
+			for i := range m.groups[0].Cells {
+				m.groups[0].Cells[i].Glyph = glyph
+			}
+			m.Right(1)
+			want = "›rack-0  " + strings.ReplaceAll(want, "X", glyph) + "  3 nodes"
+			colored := m.View(&l, true)[0]
+			if got := ansi.Strip(colored); got != want {
+				t.Errorf("%d columns have %q, want %q", width, got, want)
+			}
+			// The sign alone is reversed: what is used can be read as of any other cell.
+			if !strings.Contains(colored, "\x1b[7m") || strings.Contains(colored, "\x1b[7m"+glyph) {
+				t.Errorf("%d columns are marked wrongly: %q", width, colored)
+			}
+		}
 	}
 }
 

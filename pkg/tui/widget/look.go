@@ -137,16 +137,12 @@ const (
 	plain        = "\x1b[m"
 )
 
-// SelectCell marks a cell that is selected: its colors are reversed.
-func (l *Look) SelectCell(text string) string {
-	// Each part of it ends what came before it, so that the mark begins again.
-	return mark + strings.ReplaceAll(text, plain, plain+mark) + plain
-}
-
 // Select marks a row that is selected. It keeps the colors of its parts: a reversed block
 // would fill its cell with the background, so that blocks are left as they are.
 func (l *Look) Select(text string) string {
-	return l.SelectCell(blocks.ReplaceAllString(text, unmark+"$0"+mark))
+	text = blocks.ReplaceAllString(text, unmark+"$0"+mark)
+	// Each part of it ends what came before it, so that the mark begins again.
+	return mark + strings.ReplaceAll(text, plain, plain+mark) + plain
 }
 
 // blocks are runs of the characters that bars, strips and histories are drawn with.
