@@ -90,7 +90,8 @@ func (a *agent) call(t testing.TB, tool string, args map[string]any) (string, mc
 		return content.Text, answer, result.IsError
 	}
 	first, _, _ := strings.Cut(content.Text, "\n")
-	if _, err := fmt.Sscanf(first[strings.Index(first, ": exit code"):], ": exit code %d", &answer.ExitCode); err != nil {
+	_, code, _ := strings.Cut(first, ": exit code ")
+	if _, err := fmt.Sscanf(code, "%d", &answer.ExitCode); err != nil {
 		t.Fatalf("%s %v: the first line has no exit code: %s", tool, args, first)
 	}
 	answer.Text = between(t, content.Text)
@@ -354,7 +355,7 @@ func TestMCPErrors(t *testing.T) {
 		{"devices", map[string]any{"limit": -1}, "negative"},
 		{"why", map[string]any{"node": "gpu-01"}, "node needs a target or manifest"},
 		{"why", map[string]any{"detail": "tall"}, "not one of short, wide, json"},
-		{"fit", map[string]any{"count": 3}, "count, where and same describe a claim: they need class"},
+		{"fit", map[string]any{"count": 3}, "count and where describe a claim: they need class"},
 		{"fit", map[string]any{"class": "none"}, "tool status"},
 		{"plan", map[string]any{"drain": []string{"none"}}, "tool devices, by node"},
 		{"impact", map[string]any{"change": "drain"}, "read target: expected one"},

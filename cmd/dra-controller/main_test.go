@@ -33,7 +33,7 @@ func TestWrongUsage(t *testing.T) {
 	}
 }
 
-// TestHelpWidth has no line that a terminal of 80 columns would break.
+// TestHelpWidth checks that the help fits a terminal of 80 columns.
 func TestHelpWidth(t *testing.T) {
 	var out strings.Builder
 	cmd := newCommand(io.Discard)

@@ -23,7 +23,7 @@ import (
 type Stages struct {
 	cluster *cluster.Cluster
 
-	// events has the events of each pod, claimEvents those of claims.
+	// events are by the pod, claimEvents are the events of all claims.
 	events      map[types.NamespacedName][]*corev1.Event
 	claimEvents []*corev1.Event
 	// quiet is the cluster without the events of any pod.
