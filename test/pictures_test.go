@@ -33,10 +33,10 @@ func TestPictures(t *testing.T) {
 	}{
 		"why.svg": {"why pod/pretrain-0 -n research --snapshot examples/cluster", 100, 80, "", []string{"ended with 1"}},
 		"top.svg": {"top --snapshot examples/cluster", 100, 36, "", []string{
-			"Causes 13", "Waiting 10", "fits on gpu-03", "9 causes 13", "q quit",
+			"Causes 13", "Waiting 10", "fits on gpu-03", "9 causes:13", "q quit",
 		}},
 		"top-light.svg": {"top --snapshot examples/cluster", 100, 36, "light", []string{
-			"Causes 13", "Waiting 10", "fits on gpu-03", "9 causes 13", "q quit",
+			"Causes 13", "Waiting 10", "fits on gpu-03", "9 causes:13", "q quit",
 		}},
 	}
 	for name, test := range pictures {
