@@ -30,12 +30,12 @@ func extendedFromDRA(pod *corev1.Pod) []corev1.ResourceName {
 // isDRAExtendedResource reports whether the name of a resource can stand for a
 // DeviceClass: an extended resource, or the implicit name of a class.
 func isDRAExtendedResource(name corev1.ResourceName) bool {
-	return isExtendedResource(name) || strings.HasPrefix(string(name), resourceapi.ResourceDeviceClassPrefix)
+	return IsExtendedResource(name) || strings.HasPrefix(string(name), resourceapi.ResourceDeviceClassPrefix)
 }
 
-// isExtendedResource reports whether a name is an extended resource, as
+// IsExtendedResource reports whether a name is an extended resource, as
 // IsExtendedResourceName of pkg/apis/core/v1/helper of Kubernetes does.
-func isExtendedResource(name corev1.ResourceName) bool {
+func IsExtendedResource(name corev1.ResourceName) bool {
 	text := string(name)
 	if !strings.Contains(text, "/") || strings.Contains(text, corev1.ResourceDefaultNamespacePrefix) ||
 		strings.HasPrefix(text, corev1.DefaultResourceRequestsPrefix) {
@@ -48,7 +48,7 @@ func isExtendedResource(name corev1.ResourceName) bool {
 // number besides cpu, memory and ephemeral storage.
 func isScalarResource(name corev1.ResourceName) bool {
 	text := string(name)
-	return isExtendedResource(name) ||
+	return IsExtendedResource(name) ||
 		strings.HasPrefix(text, corev1.ResourceHugePagesPrefix) ||
 		strings.Contains(text, corev1.ResourceDefaultNamespacePrefix) ||
 		strings.HasPrefix(text, corev1.ResourceAttachableVolumesPrefix)

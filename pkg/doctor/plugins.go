@@ -8,11 +8,11 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
+	facts "github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
@@ -46,7 +46,7 @@ func findPluginHardware(_ context.Context, in *cluster) ([]api.Finding, error) {
 			o, before := api.RefTo(api.KindNode, node), len(f.Evidence)
 			for _, name := range slices.Sorted(maps.Keys(node.Status.Allocatable)) {
 				quantity := node.Status.Allocatable[name]
-				if quantity.IsZero() || served[name] || !sameHardware(driver, string(name)) {
+				if quantity.IsZero() || served[name] || !facts.SameHardware(driver, string(name)) {
 					continue
 				}
 				f.Evidence = append(f.Evidence, api.Evidence{Object: o, Path: "status.allocatable[" + string(name) + "]", Found: quantity.String()})
@@ -65,24 +65,4 @@ func findPluginHardware(_ context.Context, in *cluster) ([]api.Finding, error) {
 		found = append(found, f)
 	}
 	return found, nil
-}
-
-// sameHardware reports whether a driver and an extended resource have names of the same
-// hardware: gpu.example.com is example.com/gpu, example.com/gpu.shared and
-// gpu.example.com/anything. A vendor may have drivers for hardware without a device plugin.
-func sameHardware(driver, resource string) bool {
-	domain, name, _ := strings.Cut(resource, "/")
-	kind, vendor, _ := strings.Cut(driver, ".")
-	return domain == driver || domain == vendor && (name == kind || strings.HasPrefix(name, kind+".")) ||
-		slices.ContainsFunc(otherNames()[driver], func(prefix string) bool { return strings.HasPrefix(resource, prefix) })
-}
-
-// otherNames returns, by driver, the prefixes of the resources of device plugins with names
-// of another form.
-func otherNames() map[string][]string {
-	return map[string][]string{
-		"gaudi.intel.com": {"habana.ai/gaudi"},
-		"gpu.nvidia.com":  {"nvidia.com/mig-"},
-		"neuron.aws.com":  {"aws.amazon.com/neuron"},
-	}
 }
