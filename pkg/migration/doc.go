@@ -1,6 +1,7 @@
 // Copyright The kubectl-dra Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package migration compares what device plugins and DRA drivers offer on the nodes of a cluster.
-// It stands above pkg/cluster; it reads nothing and prints nothing.
+// Package migration finds what has to change so that pods get from DRA drivers what device plugins
+// give them: by node, by workload and by quota. It stands above pkg/inventory and pkg/whatif; it
+// reads nothing and prints nothing.
 package migration

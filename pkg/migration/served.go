@@ -13,23 +13,8 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
-)
-
-// Sharing is the way in which a device plugin divides GPUs, as far as labels of the node tell.
-type Sharing string
-
-const (
-	// SharingUnknown is set if no label tells of sharing: the plugin may share all the same.
-	SharingUnknown Sharing = ""
-	// SharingTimeSlicing is set if several containers take turns on one GPU.
-	SharingTimeSlicing Sharing = "time-slicing"
-	// SharingMPS is set if several containers use one GPU through MPS.
-	SharingMPS Sharing = "mps"
-	// SharingReplicas is set if a GPU counts several times, and no label tells in which way.
-	SharingReplicas Sharing = "replicas"
-	// SharingMIG is set if nvidia.com/gpu is a MIG device, by the strategy "single".
-	SharingMIG Sharing = "mig-single"
 )
 
 // The labels of NVIDIA's GPU feature discovery, and the resource that they describe.
@@ -39,42 +24,16 @@ const (
 	labelMIGStrategy = "nvidia.com/mig.strategy"
 	labelProduct     = "nvidia.com/gpu.product"
 	resourceGPU      = corev1.ResourceName("nvidia.com/gpu")
+	// migInfix stands between the GPU and the profile in the product of a MIG device.
+	migInfix = "-MIG-"
 )
 
-// Offer is the amount of an extended resource that a device plugin offers on a node.
-type Offer struct {
-	Resource corev1.ResourceName
-	// Allocatable counts what pods can get: with sharing, more than there are GPUs.
-	Allocatable int64
-	Sharing     Sharing
-}
+// maxNames limits how many nodes of a group are named.
+const maxNames = 10
 
-// Published is the number of devices that a driver publishes for one node. Partitions of a GPU
-// count beside it, so that it need not be the number of GPUs.
-type Published struct {
-	Driver  string
-	Devices int
-	// SameAs are the offered resources that, by their names, are the same hardware. Neither the
-	// plugin nor the driver tells which GPUs it has, so that only names prove it.
-	SameAs []corev1.ResourceName
-}
-
-// NodeGroup has the nodes on which device plugins offer, and drivers publish, the same.
-type NodeGroup struct {
-	Nodes     []string
-	Offers    []Offer
-	Published []Published
-}
-
-// Twice reports whether the nodes offer hardware both by a device plugin and by a driver, as far
-// as names tell.
-func (g *NodeGroup) Twice() bool {
-	return slices.ContainsFunc(g.Published, func(p Published) bool { return len(p.SameAs) > 0 })
-}
-
-// Served returns the nodes that offer devices in any way, in groups of equal ones, the largest
+// served returns the nodes that offer devices in any way, in groups of equal ones, the largest
 // group first. Devices that are not bound to one node by its name are left out.
-func Served(c *cluster.Cluster) []NodeGroup {
+func served(c *cluster.Cluster) []api.MigrationNodes {
 	published := map[string]map[string]int{}
 	devices := c.Pools.Devices()
 	for i := range devices {
@@ -88,64 +47,66 @@ func Served(c *cluster.Cluster) []NodeGroup {
 		published[*node][devices[i].ID.Driver]++
 	}
 	at := map[string]int{}
-	var groups []NodeGroup
+	groups := []api.MigrationNodes{}
 	for _, node := range c.Snapshot.Nodes {
-		g := NodeGroup{Offers: offers(node)}
+		g := api.MigrationNodes{Plugins: offers(node)}
 		for _, driver := range slices.Sorted(maps.Keys(published[node.Name])) {
-			p := Published{Driver: driver, Devices: published[node.Name][driver]}
-			for i := range g.Offers {
-				if name := g.Offers[i].Resource; cluster.SameHardware(driver, string(name)) {
-					p.SameAs = append(p.SameAs, name)
+			d := api.DriverOffer{Driver: driver, Devices: published[node.Name][driver]}
+			for i := range g.Plugins {
+				if name := g.Plugins[i].Resource; cluster.SameHardware(driver, name) {
+					d.SameAs = append(d.SameAs, name)
 				}
 			}
-			g.Published = append(g.Published, p)
+			g.Drivers = append(g.Drivers, d)
 		}
-		if len(g.Offers)+len(g.Published) == 0 {
+		if len(g.Plugins)+len(g.Drivers) == 0 {
 			continue
 		}
-		key := fmt.Sprintf("%v %v", g.Offers, g.Published)
+		key := fmt.Sprintf("%v %v", g.Plugins, g.Drivers)
 		if _, found := at[key]; !found {
 			at[key] = len(groups)
 			groups = append(groups, g)
 		}
 		group := &groups[at[key]]
-		group.Nodes = append(group.Nodes, node.Name)
+		if group.Count++; group.Count <= maxNames {
+			group.Names = append(group.Names, node.Name)
+		}
 	}
-	slices.SortStableFunc(groups, func(a, b NodeGroup) int { return cmp.Compare(len(b.Nodes), len(a.Nodes)) })
+	slices.SortStableFunc(groups, func(a, b api.MigrationNodes) int { return cmp.Compare(b.Count, a.Count) })
 	return groups
 }
 
 // offers returns what device plugins offer on a node, sorted by name.
-func offers(node *corev1.Node) []Offer {
-	var list []Offer
+func offers(node *corev1.Node) []api.PluginOffer {
+	var list []api.PluginOffer
 	for _, name := range slices.Sorted(maps.Keys(node.Status.Allocatable)) {
 		quantity := node.Status.Allocatable[name]
 		if quantity.IsZero() || !cluster.IsExtendedResource(name) {
 			continue
 		}
-		list = append(list, Offer{Resource: name, Allocatable: quantity.Value(), Sharing: sharing(node.Labels, name)})
+		list = append(list, api.PluginOffer{Resource: string(name), Allocatable: quantity.Value(), Sharing: sharing(node.Labels, name)})
 	}
 	return list
 }
 
 // sharing returns how NVIDIA's device plugin divides the GPUs behind a resource. The labels
 // describe nvidia.com/gpu, and nvidia.com/gpu.shared, which replicas may be called.
-func sharing(labels map[string]string, name corev1.ResourceName) Sharing {
+func sharing(labels map[string]string, name corev1.ResourceName) api.PluginSharing {
 	if name != resourceGPU && name != resourceGPU+".shared" {
-		return SharingUnknown
+		return ""
 	}
 	replicas, err := strconv.Atoi(labels[labelReplicas])
 	product := labels[labelProduct]
 	switch shared := err == nil && replicas > 1 || strings.HasSuffix(product, "-SHARED"); {
-	case shared && labels[labelStrategy] == string(SharingTimeSlicing):
-		return SharingTimeSlicing
-	case shared && labels[labelStrategy] == string(SharingMPS):
-		return SharingMPS
+	case shared && labels[labelStrategy] == string(api.SharingTimeSlicing):
+		return api.SharingTimeSlicing
+	case shared && labels[labelStrategy] == string(api.SharingMPS):
+		return api.SharingMPS
 	case shared:
-		return SharingReplicas
-	case labels[labelMIGStrategy] == "single" && strings.Contains(product, "-MIG-"):
-		return SharingMIG
+		return api.SharingReplicas
+	case labels[labelMIGStrategy] == "single" && strings.Contains(product, migInfix):
+		return api.SharingMIG
 	default:
-		return SharingUnknown
+		return ""
 	}
 }

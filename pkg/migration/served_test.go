@@ -13,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	tc "github.com/kubectl-dra/kubectl-dra/internal/testcluster"
+	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
@@ -44,27 +45,21 @@ func TestServed(t *testing.T) {
 			tc.Slice("nic", "gpu.nvidia.com", "nic", tc.Devices(1)...).OnNode("nic").ResourceSlice,
 		},
 	}
-	gpu := corev1.ResourceName("nvidia.com/gpu")
-	want := []NodeGroup{
-		{Nodes: []string{"plugin-1", "plugin-2"}, Offers: []Offer{{Resource: gpu, Allocatable: 8}}},
+	gpu := []api.PluginOffer{{Resource: "nvidia.com/gpu", Allocatable: 8}}
+	want := []api.MigrationNodes{
+		{Count: 2, Names: []string{"plugin-1", "plugin-2"}, Plugins: gpu},
 		{
-			Nodes: []string{"both"}, Offers: []Offer{{Resource: gpu, Allocatable: 2}},
-			Published: []Published{{Driver: "gpu.nvidia.com", Devices: 2, SameAs: []corev1.ResourceName{gpu}}},
+			Count: 1, Names: []string{"both"}, Plugins: []api.PluginOffer{{Resource: "nvidia.com/gpu", Allocatable: 2}},
+			Drivers: []api.DriverOffer{{Driver: "gpu.nvidia.com", Devices: 2, SameAs: []string{"nvidia.com/gpu"}}},
 		},
-		{Nodes: []string{"driver"}, Published: []Published{{Driver: "gpu.nvidia.com", Devices: 4}}},
+		{Count: 1, Names: []string{"driver"}, Drivers: []api.DriverOffer{{Driver: "gpu.nvidia.com", Devices: 4}}},
 		{
-			Nodes: []string{"nic"}, Offers: []Offer{{Resource: "example.com/nic", Allocatable: 2}},
-			Published: []Published{{Driver: "gpu.nvidia.com", Devices: 1}},
+			Count: 1, Names: []string{"nic"}, Plugins: []api.PluginOffer{{Resource: "example.com/nic", Allocatable: 2}},
+			Drivers: []api.DriverOffer{{Driver: "gpu.nvidia.com", Devices: 1}},
 		},
 	}
-	got := Served(cluster.New(snap))
-	if diff := cmp.Diff(want, got); diff != "" {
+	if diff := cmp.Diff(want, served(cluster.New(snap))); diff != "" {
 		t.Fatalf("-want +got:\n%s", diff)
-	}
-	for i, twice := range []bool{false, true, false, false} {
-		if got[i].Twice() != twice {
-			t.Errorf("%v: twice is %t", got[i].Nodes, !twice)
-		}
 	}
 }
 
@@ -73,19 +68,19 @@ func TestSharing(t *testing.T) {
 	for name, test := range map[string]struct {
 		resource string
 		labels   map[string]string
-		want     Sharing
+		want     api.PluginSharing
 	}{
-		"no labels":           {"nvidia.com/gpu", nil, SharingUnknown},
-		"one replica":         {"nvidia.com/gpu", map[string]string{labelReplicas: "1", labelStrategy: "none"}, SharingUnknown},
-		"time-slicing":        {"nvidia.com/gpu", map[string]string{labelReplicas: "4", labelStrategy: "time-slicing"}, SharingTimeSlicing},
-		"renamed":             {"nvidia.com/gpu.shared", map[string]string{labelReplicas: "4", labelStrategy: "time-slicing"}, SharingTimeSlicing},
-		"MPS":                 {"nvidia.com/gpu", map[string]string{labelReplicas: "4", labelStrategy: "mps"}, SharingMPS},
-		"an older plugin":     {"nvidia.com/gpu", map[string]string{labelReplicas: "4"}, SharingReplicas},
-		"product alone":       {"nvidia.com/gpu", map[string]string{labelProduct: "Tesla-T4-SHARED"}, SharingReplicas},
-		"not a number":        {"nvidia.com/gpu", map[string]string{labelReplicas: "many"}, SharingUnknown},
-		"MIG as nvidia/gpu":   {"nvidia.com/gpu", map[string]string{labelMIGStrategy: "single", labelProduct: "A100-SXM4-40GB-MIG-1g.5gb"}, SharingMIG},
-		"whole GPU, strategy": {"nvidia.com/gpu", map[string]string{labelMIGStrategy: "single", labelProduct: "A100-SXM4-40GB"}, SharingUnknown},
-		"another resource":    {"amd.com/gpu", map[string]string{labelReplicas: "4"}, SharingUnknown},
+		"no labels":           {"nvidia.com/gpu", nil, ""},
+		"one replica":         {"nvidia.com/gpu", map[string]string{labelReplicas: "1", labelStrategy: "none"}, ""},
+		"time-slicing":        {"nvidia.com/gpu", map[string]string{labelReplicas: "4", labelStrategy: "time-slicing"}, api.SharingTimeSlicing},
+		"renamed":             {"nvidia.com/gpu.shared", map[string]string{labelReplicas: "4", labelStrategy: "time-slicing"}, api.SharingTimeSlicing},
+		"MPS":                 {"nvidia.com/gpu", map[string]string{labelReplicas: "4", labelStrategy: "mps"}, api.SharingMPS},
+		"an older plugin":     {"nvidia.com/gpu", map[string]string{labelReplicas: "4"}, api.SharingReplicas},
+		"product alone":       {"nvidia.com/gpu", map[string]string{labelProduct: "Tesla-T4-SHARED"}, api.SharingReplicas},
+		"not a number":        {"nvidia.com/gpu", map[string]string{labelReplicas: "many"}, ""},
+		"MIG as nvidia/gpu":   {"nvidia.com/gpu", map[string]string{labelMIGStrategy: "single", labelProduct: "A100-SXM4-40GB-MIG-1g.5gb"}, api.SharingMIG},
+		"whole GPU, strategy": {"nvidia.com/gpu", map[string]string{labelMIGStrategy: "single", labelProduct: "A100-SXM4-40GB"}, ""},
+		"another resource":    {"amd.com/gpu", map[string]string{labelReplicas: "4"}, ""},
 	} {
 		if got := sharing(test.labels, corev1.ResourceName(test.resource)); got != test.want {
 			t.Errorf("%s: %q, want %q", name, got, test.want)

@@ -1,0 +1,133 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package v1alpha1
+
+import (
+	resourceapi "k8s.io/api/resource/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// Migration says what has to change so that pods get from DRA drivers what device plugins give them.
+//
+// +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
+type Migration struct {
+	metav1.TypeMeta `json:",inline"`
+
+	// Source is the cluster or the file that was read.
+	Source string `json:"source"`
+	// Namespace is the namespace of the workloads and quotas; it is left out for all namespaces.
+	Namespace string `json:"namespace,omitempty"`
+	// Nodes are the nodes with hardware of device plugins or drivers, in groups of equal ones, the
+	// largest group first.
+	Nodes []MigrationNodes `json:"nodes"`
+	// Workloads are the workloads that ask for extended resources, and bare pods.
+	Workloads []MigrationWorkload `json:"workloads"`
+	// Quotas are the limits of extended resources.
+	Quotas []MigrationQuota `json:"quotas,omitempty"`
+	// Assumptions are the facts that could not be read or verified.
+	Assumptions []string `json:"assumptions,omitempty"`
+}
+
+// MigrationNodes are nodes on which device plugins offer, and drivers publish, the same.
+type MigrationNodes struct {
+	// Count is the number of nodes, Names are the first ten.
+	Count int      `json:"count"`
+	Names []string `json:"names"`
+	// Plugins are the extended resources of device plugins, by name.
+	Plugins []PluginOffer `json:"plugins,omitempty"`
+	// Drivers are the drivers with devices for one of the nodes, by name.
+	Drivers []DriverOffer `json:"drivers,omitempty"`
+}
+
+// PluginOffer is the amount of an extended resource that a device plugin offers on a node.
+type PluginOffer struct {
+	Resource string `json:"resource"`
+	// Allocatable counts what pods can get: with sharing, more than there are devices.
+	Allocatable int64 `json:"allocatable"`
+	// Sharing is the way in which the plugin divides devices, as far as labels of the node tell.
+	Sharing PluginSharing `json:"sharing,omitempty"`
+}
+
+// PluginSharing is the way in which a device plugin divides devices.
+type PluginSharing string
+
+// Ways in which the device plugin of NVIDIA divides GPUs, as labels of the node tell.
+const (
+	// SharingTimeSlicing means that several containers take turns on one GPU.
+	SharingTimeSlicing PluginSharing = "time-slicing"
+	// SharingMPS means that several containers use one GPU through MPS.
+	SharingMPS PluginSharing = "mps"
+	// SharingReplicas means that a GPU counts several times, and no label tells why.
+	SharingReplicas PluginSharing = "replicas"
+	// SharingMIG means that nvidia.com/gpu is a MIG device, by the strategy "single".
+	SharingMIG PluginSharing = "mig-single"
+)
+
+// DriverOffer is the number of devices that a driver publishes for one node. Partitions count, so that
+// it need not be the number of cards.
+type DriverOffer struct {
+	Driver  string `json:"driver"`
+	Devices int    `json:"devices"`
+	// SameAs are resources of device plugins of the node that are the same hardware, by their
+	// names.
+	SameAs []string `json:"sameAs,omitempty"`
+}
+
+// MigrationWay says what becomes of a workload.
+type MigrationWay string
+
+// What becomes of workloads.
+const (
+	// MigrationUnchanged means that a DeviceClass serves the extended resources: nothing has to
+	// change.
+	MigrationUnchanged MigrationWay = "Unchanged"
+	// MigrationClaims means that the workload has to ask by a ResourceClaimTemplate.
+	MigrationClaims MigrationWay = "Claims"
+	// MigrationUnknown means that no class or driver is known to have the hardware, or several are.
+	MigrationUnknown MigrationWay = "Unknown"
+	// MigrationNotPossible means that claims cannot ask for what the device plugin gives.
+	MigrationNotPossible MigrationWay = "NotPossible"
+)
+
+// MigrationWorkload is a workload that asks for extended resources, or a bare pod.
+type MigrationWorkload struct {
+	Object ObjectRef `json:"object"`
+	// Pods counts its pods.
+	Pods int `json:"pods"`
+	// Asks has the resources that one pod asks for, by container.
+	Asks []MigrationAsk `json:"asks"`
+	// Way says what becomes of it, and Reason why.
+	Way    MigrationWay `json:"way"`
+	Reason string       `json:"reason"`
+	// Notes are facts to know before the change.
+	Notes []string `json:"notes,omitempty"`
+	// Template is the template that has to be created, Edits are the changes of the workload and
+	// Commands do both; all are missing unless Way is Claims.
+	Template *resourceapi.ResourceClaimTemplate `json:"template,omitempty"`
+	Edits    []Edit                             `json:"edits,omitempty"`
+	Commands []string                           `json:"commands,omitempty"`
+}
+
+// MigrationAsk is the amount of an extended resource that a container asks for.
+type MigrationAsk struct {
+	Container string `json:"container"`
+	Resource  string `json:"resource"`
+	Count     int64  `json:"count"`
+	// Class is the DeviceClass that serves it, empty if none is known.
+	Class string `json:"class,omitempty"`
+}
+
+// MigrationQuota is a limit of an extended resource in a ResourceQuota.
+type MigrationQuota struct {
+	Namespace string `json:"namespace"`
+	Name      string `json:"name"`
+	// Resource is the limited resource as the quota names it, Hard the limit.
+	Resource string `json:"resource"`
+	Hard     int64  `json:"hard"`
+	// Becomes is the same limit for claims, empty if no class is known; Reason says why none is.
+	Becomes string `json:"becomes,omitempty"`
+	Reason  string `json:"reason,omitempty"`
+	// Commands add the limit for claims beside the present one.
+	Commands []string `json:"commands,omitempty"`
+}

@@ -1,0 +1,158 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package migration
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	resourceapi "k8s.io/api/resource/v1"
+
+	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/selector"
+	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
+	"github.com/kubectl-dra/kubectl-dra/pkg/english"
+	"github.com/kubectl-dra/kubectl-dra/pkg/shell"
+)
+
+// NVIDIA's driver, and its class for MIG devices. Its class for whole GPUs has the driver's name.
+const (
+	driverGPU       = "gpu.nvidia.com"
+	classMIG        = "mig.nvidia.com"
+	resourceMIG     = "nvidia.com/mig-"
+	attrProfile     = "profile"
+	attrProductName = "productName"
+	attrFamily      = "architecture"
+)
+
+// classFor returns the DeviceClass for claims in place of an extended resource, or why none is known.
+func (f *finder) classFor(resource string) (class, reason string) {
+	if chosen := f.chosen[resource]; chosen != "" {
+		return chosen, ""
+	}
+	// The scheduler takes this one, even while the feature is off.
+	if serves := f.serving(resource); serves != "" {
+		return serves, ""
+	}
+	want := ""
+	if isMIG(resource) {
+		want = classMIG
+	}
+	var same []string
+	for i := range f.classes {
+		c := &f.classes[i]
+		drivers := c.Drivers
+		if len(drivers) == 0 {
+			// The driver does not run yet: its class has its name, as a rule.
+			drivers = []string{c.Name}
+		}
+		switch {
+		case c.Name == want:
+			return c.Name, ""
+		case want == "" && len(drivers) == 1 && cluster.SameHardware(drivers[0], resource) && c.Name != classMIG:
+			same = append(same, c.Name)
+		}
+	}
+	for _, name := range same {
+		if len(same) == 1 || cluster.SameHardware(name, resource) {
+			return name, ""
+		}
+	}
+	if len(same) > 0 {
+		return "", fmt.Sprintf("classes %s have this hardware, by the names of their drivers: choose one with --class %s=NAME", english.JoinAnd(same), resource)
+	}
+	if want != "" {
+		return "", fmt.Sprintf("there is no class %s, which the driver of NVIDIA installs for MIG devices", want)
+	}
+	return "", fmt.Sprintf("no class has drivers that are %s by their names: install the driver and its class, or choose one with --class %s=NAME", resource, resource)
+}
+
+// serving returns the class that names an extended resource, empty if there is none.
+func (f *finder) serving(resource string) string {
+	if class := f.Claims.ClassOf(corev1.ResourceName(resource)); class != nil {
+		return class.Name
+	}
+	return ""
+}
+
+func isMIG(resource string) bool { return strings.HasPrefix(resource, resourceMIG) }
+
+// profileOf returns the MIG profile of a resource of the strategy "mixed": mig-1g.10gb.me is
+// 1g.10gb+me. Names of resources cannot have a plus.
+func profileOf(resource string) string {
+	name := strings.TrimPrefix(resource, resourceMIG)
+	profile, attribute, found := cutAttribute(name)
+	if found {
+		return profile + "+" + attribute
+	}
+	return profile
+}
+
+// cutAttribute cuts the attribute of a MIG profile, such as "me" or "gfx", which stands behind the
+// memory.
+func cutAttribute(name string) (profile, attribute string, found bool) {
+	parts := strings.Split(name, ".")
+	if len(parts) == 3 {
+		return parts[0] + "." + parts[1], parts[2], true
+	}
+	return name, "", false
+}
+
+// equals returns a CEL expression for devices with a value of an attribute of NVIDIA's driver.
+func equals(attribute, value string) string {
+	return fmt.Sprintf("device.attributes[%q].%s == %q", driverGPU, attribute, value)
+}
+
+// published returns the value of an attribute on devices of NVIDIA's driver that a label of feature
+// discovery has: there, blanks are hyphens. It is empty if none has it, or several.
+func (f *finder) published(attribute, label string) string {
+	var found []string
+	devices := f.Pools.Devices()
+	for i := range devices {
+		if devices[i].ID.Driver != driverGPU {
+			continue
+		}
+		value, ok := selector.Lookup(devices[i].Attributes, driverGPU, attribute, driverGPU)
+		if text := selector.Plain(value); ok && strings.EqualFold(strings.ReplaceAll(text, " ", "-"), label) && !slices.Contains(found, text) {
+			found = append(found, text)
+		}
+	}
+	if len(found) != 1 {
+		return ""
+	}
+	return found[0]
+}
+
+// selects reports whether a class selects devices now.
+func (f *finder) selects(class string) bool {
+	for i := range f.classes {
+		if f.classes[i].Name == class {
+			return f.classes[i].Devices > 0
+		}
+	}
+	return false
+}
+
+// selectorsOf writes expressions as selectors.
+func selectorsOf(expressions []string) []resourceapi.DeviceSelector {
+	var list []resourceapi.DeviceSelector
+	for _, expression := range expressions {
+		list = append(list, resourceapi.DeviceSelector{CEL: &resourceapi.CELDeviceSelector{Expression: expression}})
+	}
+	return list
+}
+
+// cutRequests returns the resource that a quota limits the requests of.
+func cutRequests(name string) (resource string, limited bool) {
+	return strings.CutPrefix(name, corev1.DefaultResourceRequestsPrefix)
+}
+
+// quotaCommand adds a limit to a quota.
+func quotaCommand(quota *corev1.ResourceQuota, resource, hard string) string {
+	// A map of strings can be encoded.
+	patch, _ := json.Marshal(map[string]any{"spec": map[string]any{"hard": map[string]string{resource: hard}}})
+	return "kubectl patch " + shell.KubectlObjects("resourcequota", quota.Namespace, quota.Name) + " --type=merge -p " + shell.Quote(string(patch))
+}

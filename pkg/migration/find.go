@@ -1,0 +1,124 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package migration
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
+	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
+	"github.com/kubectl-dra/kubectl-dra/pkg/inventory"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
+	"github.com/kubectl-dra/kubectl-dra/pkg/whatif"
+)
+
+// Options choose what is migrated.
+type Options struct {
+	// Namespace is the only namespace whose workloads and quotas count; empty for all.
+	Namespace string
+	// Classes has the DeviceClasses for extended resources that the user chose.
+	Classes map[string]string
+}
+
+// Find returns what has to change. It fails if ctx is done, or if there is no class that the options
+// name.
+func Find(ctx context.Context, c *cluster.Cluster, opts Options) (*api.Migration, error) {
+	f := &finder{Cluster: c, chosen: opts.Classes}
+	var err error
+	if f.classes, err = inventory.New(c).Classes(ctx); err != nil {
+		return nil, fmt.Errorf("list classes: %w", err)
+	}
+	for resource, class := range opts.Classes {
+		if c.Snapshot.Class(class) == nil {
+			return nil, &ClassError{Resource: resource, Class: class}
+		}
+	}
+	m := &api.Migration{
+		TypeMeta: metav1.TypeMeta{APIVersion: api.APIVersion, Kind: "Migration"},
+		Source:   c.Snapshot.Source, Namespace: opts.Namespace,
+		Nodes: served(c), Workloads: []api.MigrationWorkload{}, Assumptions: inventory.Assumptions(c.Snapshot),
+	}
+	for _, group := range f.groups(opts.Namespace) {
+		m.Workloads = append(m.Workloads, f.workload(group))
+	}
+	slices.SortStableFunc(m.Workloads, func(a, b api.MigrationWorkload) int {
+		return cmp.Or(cmp.Compare(a.Object.Namespace, b.Object.Namespace), cmp.Compare(a.Object.Kind, b.Object.Kind), cmp.Compare(a.Object.Name, b.Object.Name))
+	})
+	for _, quota := range c.Snapshot.Quotas {
+		if opts.Namespace == "" || quota.Namespace == opts.Namespace {
+			m.Quotas = append(m.Quotas, f.quotas(quota)...)
+		}
+	}
+	return m, nil
+}
+
+// ClassError means that there is no DeviceClass of the name that was chosen for a resource.
+type ClassError struct{ Resource, Class string }
+
+func (e *ClassError) Error() string {
+	return fmt.Sprintf("find DeviceClass %s for %s: there is no such class", e.Class, e.Resource)
+}
+
+// finder finds what has to change.
+type finder struct {
+	*cluster.Cluster
+	classes []api.Class
+	chosen  map[string]string
+}
+
+// group has the pods of one workload, or a bare pod.
+type group struct {
+	object   api.ObjectRef
+	workload whatif.Workload
+	// owned is true if the pods have a workload.
+	owned bool
+	pods  []*corev1.Pod
+}
+
+// groups returns the workloads whose pods ask for extended resources, in the order of the snapshot.
+// Pods that are finished do not count.
+func (f *finder) groups(namespace string) []*group {
+	var list []*group
+	known := map[api.ObjectRef]*group{}
+	for _, pod := range f.Snapshot.Pods {
+		if namespace != "" && pod.Namespace != namespace || snapshot.Finished(pod) || len(cluster.ExtendedResources(pod)) == 0 {
+			continue
+		}
+		g := &group{object: api.RefTo(api.KindPod, pod)}
+		if g.workload, g.owned = whatif.WorkloadOf(f.Snapshot, pod); g.owned {
+			g.object = g.workload.ObjectRef
+		}
+		if known[g.object] == nil {
+			known[g.object], list = g, append(list, g)
+		}
+		known[g.object].pods = append(known[g.object].pods, pod)
+	}
+	return list
+}
+
+// quotas returns the limits of extended resources in a quota.
+func (f *finder) quotas(quota *corev1.ResourceQuota) []api.MigrationQuota {
+	var list []api.MigrationQuota
+	for name, hard := range quota.Spec.Hard {
+		resource, limited := cutRequests(string(name))
+		if !limited || !cluster.IsExtendedResource(corev1.ResourceName(resource)) {
+			continue
+		}
+		q := api.MigrationQuota{Namespace: quota.Namespace, Name: quota.Name, Resource: string(name), Hard: hard.Value()}
+		class, reason := f.classFor(resource)
+		if q.Reason = reason; class != "" {
+			q.Becomes = class + corev1.ResourceClaimsPerClass
+			q.Commands = []string{quotaCommand(quota, q.Becomes, hard.String())}
+		}
+		list = append(list, q)
+	}
+	slices.SortFunc(list, func(a, b api.MigrationQuota) int { return cmp.Compare(a.Resource, b.Resource) })
+	return list
+}
