@@ -180,6 +180,7 @@ from a cluster or from a snapshot file, and changes nothing unless it is told to
 	cli.AddCommands(root, "Plan",
 		newImpact(streams, config),
 		newPlan(streams, config),
+		newMigrate(streams, config),
 	)
 	cli.AddCommands(root, "Write claims",
 		list.NewAttributes(streams, config),

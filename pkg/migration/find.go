@@ -46,7 +46,11 @@ func Find(ctx context.Context, c *cluster.Cluster, opts Options) (*api.Migration
 		Nodes: served(c), Workloads: []api.MigrationWorkload{}, Assumptions: inventory.Assumptions(c.Snapshot),
 	}
 	for _, group := range f.groups(opts.Namespace) {
-		m.Workloads = append(m.Workloads, f.workload(group))
+		w, err := f.workload(ctx, group)
+		if err != nil {
+			return nil, err
+		}
+		m.Workloads = append(m.Workloads, w)
 	}
 	slices.SortStableFunc(m.Workloads, func(a, b api.MigrationWorkload) int {
 		return cmp.Or(cmp.Compare(a.Object.Namespace, b.Object.Namespace), cmp.Compare(a.Object.Kind, b.Object.Kind), cmp.Compare(a.Object.Name, b.Object.Name))
@@ -71,6 +75,8 @@ type finder struct {
 	*cluster.Cluster
 	classes []api.Class
 	chosen  map[string]string
+	// decided counts the workloads that the allocator decided.
+	decided int
 }
 
 // group has the pods of one workload, or a bare pod.

@@ -4,6 +4,8 @@
 package migration
 
 import (
+	"cmp"
+	"context"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -22,7 +24,7 @@ import (
 )
 
 // workload says what becomes of a workload.
-func (f *finder) workload(g *group) api.MigrationWorkload {
+func (f *finder) workload(ctx context.Context, g *group) (api.MigrationWorkload, error) {
 	w := api.MigrationWorkload{Object: g.object, Pods: len(g.pods)}
 	e := f.editorOf(g)
 	w.Asks = e.asks()
@@ -59,16 +61,16 @@ func (f *finder) workload(g *group) api.MigrationWorkload {
 	}
 	if w.Way == "" && len(e.kept) > 0 && !e.converts(w.Asks) {
 		w.Way, w.Reason = api.MigrationUnchanged, strings.Join(serves, "; ")
-		return w
+		return w, nil
 	}
 	if g.owned && !g.workload.Editable() {
 		way(api.MigrationUnknown, fmt.Sprintf("where a %s has its pod template is not known", g.object.Kind))
 	}
 	if w.Way != "" {
-		return w
+		return w, nil
 	}
 	f.convert(&w, e, g)
-	return w
+	return w, f.decide(ctx, &w, e, g)
 }
 
 // rank orders what becomes of workloads: one resource that cannot be asked for by claims decides.
@@ -129,11 +131,14 @@ type editor struct {
 	// them.
 	kept     map[string]bool
 	profiles map[string]string
-	edits    []api.Edit
+	// claims are the claims that the pod gets, uses has the one of each container by resource.
+	claims []corev1.PodResourceClaim
+	uses   map[string]map[string]corev1.ResourceClaim
+	edits  []api.Edit
 }
 
 func (f *finder) editorOf(g *group) *editor {
-	e := &editor{object: g.object, path: "/spec", spec: &g.pods[0].Spec, kept: map[string]bool{}, profiles: map[string]string{}}
+	e := &editor{object: g.object, path: "/spec", spec: &g.pods[0].Spec, kept: map[string]bool{}, profiles: map[string]string{}, uses: map[string]map[string]corev1.ResourceClaim{}}
 	if g.owned {
 		e.path, e.spec = g.workload.PodSpecPath(), g.workload.PodSpec(g.pods[0])
 	}
@@ -186,7 +191,7 @@ func (e *editor) asks() []api.MigrationAsk {
 	for _, c := range e.containers() {
 		resources := c.resources()
 		for _, name := range slices.Sorted(maps.Keys(resources)) {
-			asks = append(asks, api.MigrationAsk{Container: c.Name, Resource: name, Count: resources[name]})
+			asks = append(asks, api.MigrationAsk{Container: c.Name, Init: e.ends(c.Name), Resource: name, Count: resources[name]})
 		}
 	}
 	return asks
@@ -199,96 +204,136 @@ func (e *editor) edit(op string, value any, path ...string) {
 	e.edits = append(e.edits, whatif.NewEdit(e.object, op, e.path+"/"+strings.Join(path, "/"), value))
 }
 
-// convert makes the workload ask by a claim.
+// convert makes the workload ask by claims, one for each resource.
 func (f *finder) convert(w *api.MigrationWorkload, e *editor, g *group) {
 	w.Way = api.MigrationClaims
-	const entry = "devices"
 	expressions := f.convertSelectors(w, e)
-	template := &resourceapi.ResourceClaimTemplate{
-		TypeMeta:   metav1.TypeMeta{APIVersion: resourceapi.SchemeGroupVersion.String(), Kind: api.KindTemplate},
-		ObjectMeta: metav1.ObjectMeta{Namespace: w.Object.Namespace, Name: templateName(w.Object)},
-	}
-	requests := requestNames{}
-	uses := map[[2]string]string{}
-	// Init containers that end before the others start use the devices of these.
-	for _, ask := range slices.Backward(w.Asks) {
-		if e.kept[ask.Resource] {
+	var names, classes []string
+	for _, ask := range w.Asks {
+		entry := e.entryOf(ask.Resource)
+		if e.kept[ask.Resource] || entry == "" {
 			continue
 		}
-		key := [2]string{ask.Container, ask.Resource}
-		if lender := e.lender(w.Asks, ask); lender != "" {
-			uses[key] = uses[[2]string{lender, ask.Resource}]
-			continue
-		}
-		name := requests.add(ask.Container)
-		uses[key] = name
-		of := expressions[ask.Resource]
-		template.Spec.Spec.Devices.Requests = append(template.Spec.Spec.Devices.Requests, resourceapi.DeviceRequest{
-			Name: name, Exactly: &resourceapi.ExactDeviceRequest{DeviceClassName: ask.Class, AllocationMode: resourceapi.DeviceAllocationModeExactCount, Count: ask.Count, Selectors: selectorsOf(of)},
+		template := e.template(w, ask.Resource, entry, selectorsOf(expressions[ask.Resource]))
+		template.Name = unused(template.Name, func(name string) bool {
+			return f.Snapshot.Template(template.Namespace, name) != nil || slices.Contains(names, name)
 		})
+		e.claims = append(e.claims, corev1.PodResourceClaim{Name: entry, ResourceClaimTemplateName: &template.Name})
+		w.Templates, names = append(w.Templates, *template), append(names, template.Name)
+		if classes = append(classes, ask.Class); !f.selects(ask.Class) {
+			w.Notes = append(w.Notes, fmt.Sprintf("class %s selects no device yet: the workload waits until its driver has published some", ask.Class))
+		}
+		// The types of the API can be encoded.
+		text, _ := json.Marshal(whatif.PlainJSON(template))
+		w.Commands = append(w.Commands, "echo "+shell.Quote(string(text))+" | kubectl apply -f -")
 	}
-	slices.Reverse(template.Spec.Spec.Devices.Requests)
 	for _, c := range e.containers() {
-		e.ask(c, uses, entry)
+		e.ask(c)
 	}
-	claim := corev1.PodResourceClaim{Name: entry, ResourceClaimTemplateName: &template.Name}
 	if len(e.spec.ResourceClaims) == 0 {
-		e.edit("add", []corev1.PodResourceClaim{claim}, "resourceClaims")
+		e.edit("add", e.claims, "resourceClaims")
 	} else {
-		e.edit("add", claim, "resourceClaims", "-")
-	}
-	w.Template, w.Edits = template, whatif.WithOldValues(f.Snapshot, e.edits)
-	var classes []string
-	for i := range w.Asks {
-		if class := w.Asks[i].Class; !e.kept[w.Asks[i].Resource] && !slices.Contains(classes, class) {
-			classes = append(classes, class)
-			if !f.selects(class) {
-				w.Notes = append(w.Notes, fmt.Sprintf("class %s selects no device yet: the workload waits until its driver has published some", class))
-			}
+		for _, claim := range e.claims {
+			e.edit("add", claim, "resourceClaims", "-")
 		}
 	}
-	w.Reason = fmt.Sprintf("ResourceClaimTemplate %s for ", template.Name) + english.Plural(len(classes), "class ", "classes ") + english.JoinAnd(classes)
-	if g.pods[0].Spec.RuntimeClassName != nil {
-		w.Notes = append(w.Notes, fmt.Sprintf("its RuntimeClass %s stays: drivers inject devices by CDI and do not need one of a device plugin", *g.pods[0].Spec.RuntimeClassName))
+	w.Edits = whatif.WithOldValues(f.Snapshot, e.edits)
+	w.Reason = fmt.Sprintf("%s %s, for %s %s", english.Plural(len(names), "ResourceClaimTemplate", "ResourceClaimTemplates"), english.JoinAnd(names), english.Plural(len(classes), "class", "classes"), english.JoinAnd(classes))
+	if class := g.pods[0].Spec.RuntimeClassName; class != nil {
+		w.Notes = append(w.Notes, fmt.Sprintf("its RuntimeClass %s stays: drivers inject devices by CDI and do not need one of a device plugin", *class))
 	}
 	pods := make([]api.RemedyPod, 0, len(g.pods))
 	for _, pod := range g.pods {
 		pods = append(pods, api.RemedyPod{Namespace: pod.Namespace, Name: pod.Name})
 	}
-	// The types of the API can be encoded.
-	text, _ := json.Marshal(whatif.PlainJSON(template))
-	w.Commands = append([]string{"echo " + shell.Quote(string(text)) + " | kubectl apply -f -"}, whatif.Commands(f.Snapshot, e.edits, pods)...)
+	w.Commands = append(w.Commands, whatif.Commands(f.Snapshot, e.edits, pods)...)
+}
+
+// entryOf returns a name for the claim of a resource in the pod that is not in use: the name of the
+// resource without its domain. It is empty if the resource has a claim already.
+func (e *editor) entryOf(resource string) string {
+	if e.uses[resource] != nil {
+		return ""
+	}
+	_, name, _ := strings.Cut(resource, "/")
+	name = strings.Trim(strings.Map(func(r rune) rune {
+		if r >= 'a' && r <= 'z' || r >= '0' && r <= '9' {
+			return r
+		}
+		return '-'
+	}, strings.ToLower(name)), "-")
+	inUse := func(name string) bool {
+		of := func(c corev1.PodResourceClaim) bool { return c.Name == name }
+		return slices.ContainsFunc(e.spec.ResourceClaims, of) || slices.ContainsFunc(e.claims, of)
+	}
+	// Two characters are left for a number: names have at most 63.
+	return unused(cmp.Or(name, "devices")[:min(len(cmp.Or(name, "devices")), 61)], inUse)
+}
+
+// template returns the template of the claim for a resource, with a request for each container that
+// has devices to itself.
+func (e *editor) template(w *api.MigrationWorkload, resource, entry string, selectors []resourceapi.DeviceSelector) *resourceapi.ResourceClaimTemplate {
+	// Names of templates have at most 253 characters.
+	name := w.Object.Name[:min(len(w.Object.Name), 250-1-len(entry))] + "-" + entry
+	template := &resourceapi.ResourceClaimTemplate{
+		TypeMeta:   metav1.TypeMeta{APIVersion: resourceapi.SchemeGroupVersion.String(), Kind: api.KindTemplate},
+		ObjectMeta: metav1.ObjectMeta{Namespace: w.Object.Namespace, Name: name},
+	}
+	e.uses[resource] = map[string]corev1.ResourceClaim{}
+	for _, ask := range w.Asks {
+		if ask.Resource != resource {
+			continue
+		}
+		request := cmp.Or(lender(w.Asks, ask), ask.Container)
+		e.uses[resource][ask.Container] = corev1.ResourceClaim{Name: entry, Request: request}
+		if request != ask.Container {
+			continue
+		}
+		if ask.Init {
+			w.Notes = append(w.Notes, fmt.Sprintf("init container %s gets devices of its own, which it had in common with others under the device plugin", ask.Container))
+		}
+		template.Spec.Spec.Devices.Requests = append(template.Spec.Spec.Devices.Requests, resourceapi.DeviceRequest{
+			Name: request, Exactly: &resourceapi.ExactDeviceRequest{DeviceClassName: ask.Class, AllocationMode: resourceapi.DeviceAllocationModeExactCount, Count: ask.Count, Selectors: selectors},
+		})
+	}
+	return template
 }
 
 // lender returns a container whose devices an init container can use, because it ends before that
 // starts: a container with as many of the resource. It is empty if there is none.
-func (e *editor) lender(asks []api.MigrationAsk, ask api.MigrationAsk) string {
-	ends := slices.ContainsFunc(e.spec.InitContainers, func(c corev1.Container) bool { return c.Name == ask.Container && c.RestartPolicy == nil })
-	if !ends {
+func lender(asks []api.MigrationAsk, ask api.MigrationAsk) string {
+	if !ask.Init {
 		return ""
 	}
-	for _, other := range asks {
-		if other.Resource == ask.Resource && other.Count >= ask.Count && slices.ContainsFunc(e.spec.Containers, func(c corev1.Container) bool { return c.Name == other.Container }) {
-			return other.Container
-		}
+	at := slices.IndexFunc(asks, func(other api.MigrationAsk) bool {
+		return other.Resource == ask.Resource && other.Count >= ask.Count && !other.Init
+	})
+	if at < 0 {
+		return ""
 	}
-	return ""
+	return asks[at].Container
+}
+
+// ends reports whether a container ends before the others start.
+func (e *editor) ends(name string) bool {
+	return slices.ContainsFunc(e.spec.InitContainers, func(c corev1.Container) bool { return c.Name == name && c.RestartPolicy == nil })
 }
 
 // ask edits a container: claims in place of resources.
-func (e *editor) ask(c container, uses map[[2]string]string, entry string) {
+func (e *editor) ask(c container) {
 	var claims []corev1.ResourceClaim
 	resources := c.resources()
 	for _, name := range slices.Sorted(maps.Keys(resources)) {
-		request, converted := uses[[2]string{c.Name, name}]
+		claim, converted := e.uses[name][c.Name]
 		if !converted {
 			continue
 		}
-		claims = append(claims, corev1.ResourceClaim{Name: entry, Request: request})
-		for which, list := range map[string]corev1.ResourceList{"limits": c.Resources.Limits, "requests": c.Resources.Requests} {
-			if _, has := list[corev1.ResourceName(name)]; has {
-				e.edit("remove", nil, c.list, fmt.Sprint(c.at), "resources", which, name)
-			}
+		claims = append(claims, claim)
+		if _, limited := c.Resources.Limits[corev1.ResourceName(name)]; limited {
+			e.edit("remove", nil, c.list, fmt.Sprint(c.at), "resources", "limits", name)
+		}
+		if _, requested := c.Resources.Requests[corev1.ResourceName(name)]; requested {
+			e.edit("remove", nil, c.list, fmt.Sprint(c.at), "resources", "requests", name)
 		}
 	}
 	switch {
@@ -352,21 +397,11 @@ func (f *finder) convertSelectors(w *api.MigrationWorkload, e *editor) map[strin
 	return expressions
 }
 
-// requestNames are names of requests, each different.
-type requestNames map[string]int
-
-// add returns the name of the request of a container.
-func (r requestNames) add(container string) string {
-	r[container]++
-	if n := r[container]; n > 1 {
-		return fmt.Sprintf("%s-%d", container, n)
+// unused returns a name, with a number if it is in use.
+func unused(name string, inUse func(string) bool) string {
+	free := name
+	for n := 2; inUse(free); n++ {
+		free = fmt.Sprintf("%s-%d", name, n)
 	}
-	return container
-}
-
-// templateName returns the name of the template of a workload.
-func templateName(object api.ObjectRef) string {
-	const suffix = "-devices"
-	// Names of templates have at most 253 characters.
-	return object.Name[:min(len(object.Name), 253-len(suffix))] + suffix
+	return free
 }

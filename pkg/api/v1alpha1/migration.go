@@ -102,18 +102,25 @@ type MigrationWorkload struct {
 	Reason string       `json:"reason"`
 	// Notes are facts to know before the change.
 	Notes []string `json:"notes,omitempty"`
-	// Template is the template that has to be created, Edits are the changes of the workload and
-	// Commands do both; all are missing unless Way is Claims.
-	Template *resourceapi.ResourceClaimTemplate `json:"template,omitempty"`
-	Edits    []Edit                             `json:"edits,omitempty"`
-	Commands []string                           `json:"commands,omitempty"`
+	// Verdict is the allocator's verdict about one pod with the claim, in place of the present
+	// pods, and Summary says why. They are missing unless Way is Claims, and beyond 50 workloads.
+	Verdict Verdict `json:"verdict,omitempty"`
+	Summary string  `json:"summary,omitempty"`
+	// Templates have to be created, one for each resource: a container cannot name two requests of
+	// one claim. Edits are the changes of the workload and Commands do both; all are missing unless
+	// Way is Claims.
+	Templates []resourceapi.ResourceClaimTemplate `json:"templates,omitempty"`
+	Edits     []Edit                              `json:"edits,omitempty"`
+	Commands  []string                            `json:"commands,omitempty"`
 }
 
 // MigrationAsk is the amount of an extended resource that a container asks for.
 type MigrationAsk struct {
 	Container string `json:"container"`
-	Resource  string `json:"resource"`
-	Count     int64  `json:"count"`
+	// Init is true for an init container that ends before the other containers start.
+	Init     bool   `json:"init,omitempty"`
+	Resource string `json:"resource"`
+	Count    int64  `json:"count"`
 	// Class is the DeviceClass that serves it, empty if none is known.
 	Class string `json:"class,omitempty"`
 }

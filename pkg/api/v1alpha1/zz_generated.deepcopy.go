@@ -3176,10 +3176,12 @@ func (in *MigrationWorkload) DeepCopyInto(out *MigrationWorkload) {
 		*out = make([]string, len(*in))
 		copy(*out, *in)
 	}
-	if in.Template != nil {
-		in, out := &in.Template, &out.Template
-		*out = new(resourcev1.ResourceClaimTemplate)
-		(*in).DeepCopyInto(*out)
+	if in.Templates != nil {
+		in, out := &in.Templates, &out.Templates
+		*out = make([]resourcev1.ResourceClaimTemplate, len(*in))
+		for i := range *in {
+			(*in)[i].DeepCopyInto(&(*out)[i])
+		}
 	}
 	if in.Edits != nil {
 		in, out := &in.Edits, &out.Edits

@@ -1,0 +1,150 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package commands
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+	"k8s.io/cli-runtime/pkg/genericclioptions"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+
+	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
+	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
+	"github.com/kubectl-dra/kubectl-dra/pkg/commands/cli"
+	"github.com/kubectl-dra/kubectl-dra/pkg/migration"
+	"github.com/kubectl-dra/kubectl-dra/pkg/render"
+)
+
+// migrateFlags are the flags of migrate.
+type migrateFlags struct {
+	reading  *cli.ReadingFlags
+	output   *cli.OutputFlags
+	classes  []string
+	commands bool
+}
+
+// migrateOptions are the parsed flags.
+type migrateOptions struct {
+	reader  *cli.Reader
+	printer *cli.Printer
+	classes map[string]string
+	streams genericiooptions.IOStreams
+}
+
+func newMigrate(streams genericiooptions.IOStreams, config *genericclioptions.ConfigFlags) *cobra.Command {
+	f := &migrateFlags{reading: cli.NewReadingFlags(config), output: cli.NewOutputFlags()}
+	cmd := &cobra.Command{
+		Use:   "migrate",
+		Short: "Show what has to change to move from device plugins to DRA",
+		Long: `Show what has to change so that pods get from DRA drivers what device plugins
+give them, such as nvidia.com/gpu: which nodes offer hardware in which way, what
+becomes of each workload that asks for extended resources, and which quotas do
+not limit claims.
+
+A workload stays as it is if a DeviceClass has its resource as
+extendedResourceName: the scheduler takes the device plugin on nodes that have
+one, and the driver on the others. Else it needs a ResourceClaimTemplate for
+each resource, which --commands prints with the change of the workload. The scheduler's own allocator
+decides whether one pod of it would fit then, in place of its present pods.
+Node selectors for labels of NVIDIA's feature discovery become expressions where
+devices publish the same value; others stay. What a device plugin shares, by
+time-slicing or MPS, cannot be asked for by a claim for each pod.
+
+The class of a resource is the one that names it, or else the one whose driver
+has its name: gpu.nvidia.com for nvidia.com/gpu. --class chooses another one.
+Drivers and device plugins do not tell which hardware they have, so names decide
+whether a node has the same hardware twice.
+
+Nothing changes in the cluster. The exit code is 1 if a workload cannot move,
+else 2 if it is not known what becomes of one, else 0.`,
+		Example: `  # What would have to change?
+  kubectl dra migrate
+
+  # For a team, with the commands
+  kubectl dra migrate -n research --commands
+
+  # Devices of amd.com/gpu are in a class of another name
+  kubectl dra migrate --class amd.com/gpu=radeon
+
+  # The templates, to be reviewed
+  kubectl dra migrate -n research -o jsonpath='{.workloads[*].templates}'`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			o, err := f.toOptions(cmd, streams)
+			if err != nil {
+				return err
+			}
+			return o.run(cmd.Context())
+		},
+	}
+	cmd.Flags().StringArrayVar(&f.classes, "class", nil, "DeviceClass in place of an extended resource: `RESOURCE=CLASS`. Can be repeated.")
+	f.reading.AddTo(cmd)
+	f.output.AddTo(cmd)
+	cli.AddFlags(cmd.Flags(), cli.GroupOutput, func(flags *pflag.FlagSet) {
+		flags.BoolVar(&f.commands, "commands", false, "Show the commands that make the changes.")
+	})
+	return cmd
+}
+
+func (f *migrateFlags) toOptions(cmd *cobra.Command, streams genericiooptions.IOStreams) (*migrateOptions, error) {
+	o := &migrateOptions{classes: map[string]string{}, streams: streams}
+	for _, given := range f.classes {
+		resource, class, found := strings.Cut(given, "=")
+		if !found || resource == "" || class == "" {
+			return nil, cli.Usagef("Write --class RESOURCE=CLASS, such as --class nvidia.com/gpu=gpu.nvidia.com.", "--class: expected RESOURCE=CLASS, found %q", given)
+		}
+		o.classes[resource] = class
+	}
+	var err error
+	if o.reader, err = f.reading.ToReader(cmd, streams); err != nil {
+		return nil, err
+	}
+	if o.printer, err = f.output.ToPrinter(streams); err != nil {
+		return nil, err
+	}
+	if o.printer.Names {
+		return nil, cli.Usagef("Print the workloads with -o jsonpath='{.workloads[*].object}'.", "-o name: a plan has no name")
+	}
+	o.printer.Text.Commands = f.commands
+	return o, nil
+}
+
+func (o *migrateOptions) run(ctx context.Context) error {
+	from, err := o.reader.Read(ctx, cli.Scope{AllNamespaces: true})
+	if err != nil {
+		return err
+	}
+	found, err := migration.Find(ctx, cluster.New(from.Snap), migration.Options{Namespace: o.reader.Only, Classes: o.classes})
+	if unknown := (*migration.ClassError)(nil); errors.As(err, &unknown) {
+		return cli.Usagef("List them with: kubectl dra classes", "--class: %v", err)
+	}
+	if err != nil {
+		return err
+	}
+	if o.printer.Machine != nil {
+		err = o.printer.Machine.PrintObj(found, o.streams.Out)
+	} else {
+		err = render.Migration(o.streams.Out, found, o.printer.Text)
+	}
+	if err != nil {
+		return fmt.Errorf("print what has to change: %w", err)
+	}
+	is := func(way api.MigrationWay) bool {
+		return slices.ContainsFunc(found.Workloads, func(w api.MigrationWorkload) bool { return w.Way == way })
+	}
+	switch {
+	case is(api.MigrationNotPossible):
+		return &cli.OutcomeError{Code: cli.ExitDoesNotFit}
+	case is(api.MigrationUnknown):
+		return &cli.OutcomeError{Code: cli.ExitUndetermined}
+	default:
+		return nil
+	}
+}

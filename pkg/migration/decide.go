@@ -1,0 +1,60 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package migration
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/target"
+	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
+	"github.com/kubectl-dra/kubectl-dra/pkg/explain"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
+	"github.com/kubectl-dra/kubectl-dra/pkg/whatif"
+)
+
+// decideMost limits how many workloads the allocator decides: each takes up to half a second on
+// thousands of nodes.
+const decideMost = 50
+
+// decide asks the allocator about one pod of a workload as it becomes, in place of its present pods,
+// while all else is as it is.
+func (f *finder) decide(ctx context.Context, w *api.MigrationWorkload, e *editor, g *group) error {
+	if f.decided++; f.decided > decideMost {
+		return nil
+	}
+	spec, err := whatif.Edited(e.spec, e.edits, e.path)
+	if err != nil {
+		return fmt.Errorf("edit %s: %w", w.Object, err)
+	}
+	first := g.pods[0]
+	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{
+		// No object in a cluster can have such a name.
+		Namespace: first.Namespace, Name: first.Name + "-…", UID: first.UID + "-…", Labels: first.Labels, CreationTimestamp: first.CreationTimestamp,
+	}, Spec: *spec, Status: corev1.PodStatus{Phase: corev1.PodPending}}
+	pod.Spec.NodeName = ""
+	after := *whatif.Delete(f.Snapshot, g.pods)
+	after.Pods = append(slices.Clone(after.Pods), pod)
+	after.Templates = slices.Clone(after.Templates)
+	for i := range w.Templates {
+		after.Templates = append(after.Templates, &w.Templates[i])
+	}
+	snapshot.SortByName(after.Pods)
+	snapshot.SortByName(after.Templates)
+	answers, err := explain.ReasonsOfEach(ctx, f.Amended(&after), []target.Options{{Object: api.RefTo(api.KindPod, pod)}}, []*corev1.Pod{pod})
+	if err != nil {
+		return fmt.Errorf("decide %s: %w", w.Object, err)
+	}
+	switch answer := answers[0]; {
+	case answer.Err != nil:
+		w.Verdict, w.Summary = api.Undetermined, answer.Err.Error()
+	default:
+		w.Verdict, w.Summary = answer.Explanation.Verdict, answer.Explanation.Summary
+	}
+	return nil
+}

@@ -1,0 +1,191 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package render
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+
+	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
+	"github.com/kubectl-dra/kubectl-dra/pkg/english"
+)
+
+// migrationMost limits how many workloads are listed without Wide.
+const migrationMost = 12
+
+// Migration draws what has to change so that pods get devices from drivers: by node, by workload and
+// by quota. With Wide, all workloads are shown, with their notes, and with Commands the commands.
+func Migration(w io.Writer, m *api.Migration, opts Options) error {
+	p := NewPage(opts)
+	p.Text(0, Strong, migrationTotal(m))
+	p.migrationNodes(m.Nodes)
+	p.migrationWorkloads(m.Workloads)
+	p.migrationQuotas(m.Quotas)
+	if opts.Wide && len(m.Assumptions) > 0 {
+		p.Heading("Assumptions")
+		p.Items(m.Assumptions...)
+	} else if n := len(m.Assumptions); n > 0 {
+		p.Blank()
+		p.Text(0, Faint, fmt.Sprintf("%s not verified: -o wide", english.Count(n, "assumption")))
+	}
+	return p.Print(w)
+}
+
+// migrationTotal counts workloads by what becomes of them.
+func migrationTotal(m *api.Migration) string {
+	counts := map[api.MigrationWay]int{}
+	for i := range m.Workloads {
+		counts[m.Workloads[i].Way]++
+	}
+	var parts []string
+	for _, way := range []api.MigrationWay{api.MigrationClaims, api.MigrationUnchanged, api.MigrationNotPossible, api.MigrationUnknown} {
+		if n := counts[way]; n > 0 {
+			parts = append(parts, fmt.Sprintf("%d %s", n, map[api.MigrationWay]string{
+				api.MigrationClaims: english.Plural(n, "needs a claim", "need claims"), api.MigrationUnchanged: english.Plural(n, "stays as it is", "stay as they are"),
+				api.MigrationNotPossible: "cannot move", api.MigrationUnknown: english.Plural(n, "is", "are") + " not known",
+			}[way]))
+		}
+	}
+	where := ""
+	if m.Namespace != "" {
+		where = "Namespace " + m.Namespace + ": "
+	}
+	n := len(m.Workloads)
+	if n == 0 {
+		return english.Sentence(where + "no workload asks for extended resources")
+	}
+	return english.Sentence(fmt.Sprintf("%s%s %s for extended resources: %s", where, english.Count(n, "workload"), english.Plural(n, "asks", "ask"), strings.Join(parts, ", ")))
+}
+
+func (p *Page) migrationNodes(groups []api.MigrationNodes) {
+	if len(groups) == 0 {
+		return
+	}
+	p.Heading("Nodes")
+	rows := [][]Cell{{{Text: "NODES", Right: true}, {Text: "DEVICE PLUGINS"}, {Text: "DRIVERS"}, {Text: "NAMES"}}}
+	var twice []string
+	for i := range groups {
+		g := &groups[i]
+		var plugins, drivers []string
+		for _, o := range g.Plugins {
+			text := fmt.Sprintf("%d %s", o.Allocatable, o.Resource)
+			if o.Sharing != "" {
+				text += fmt.Sprintf(" (%s)", o.Sharing)
+			}
+			plugins = append(plugins, text)
+		}
+		for _, d := range g.Drivers {
+			drivers = append(drivers, fmt.Sprintf("%d %s", d.Devices, d.Driver))
+			for _, same := range d.SameAs {
+				twice = append(twice, fmt.Sprintf("%s: %s and driver %s are the same hardware, by their names: each gives it to pods without knowing of the other", migrationNames(p, g), same, d.Driver))
+			}
+		}
+		rows = append(rows, []Cell{
+			{Text: fmt.Sprint(g.Count), Right: true}, {Text: cmp.Or(strings.Join(plugins, ", "), "-")},
+			{Text: cmp.Or(strings.Join(drivers, ", "), "-")}, {Text: migrationNames(p, g)},
+		})
+	}
+	p.Rows(2, rows, 8, 40, 40, 40)
+	for _, text := range twice {
+		p.Row(2, Cell{Text: "!", Width: 1, Mark: Bad}, Cell{Text: text})
+	}
+}
+
+func migrationNames(p *Page, g *api.MigrationNodes) string {
+	return p.Some(g.Names, g.Count, 40)
+}
+
+func (p *Page) migrationWorkloads(workloads []api.MigrationWorkload) {
+	if len(workloads) == 0 {
+		return
+	}
+	p.Heading("Workloads")
+	shown := workloads
+	if !p.Opts.Wide && !p.Opts.Commands {
+		shown = workloads[:min(len(workloads), migrationMost)]
+	}
+	for i := range shown {
+		w := &shown[i]
+		marks := map[api.MigrationWay]Cell{
+			api.MigrationUnchanged: {Text: "=", Mark: Good}, api.MigrationClaims: {Text: "+", Mark: Strong},
+			api.MigrationUnknown: {Text: "?", Mark: Unsure}, api.MigrationNotPossible: {Text: "✗", Mark: Bad},
+		}
+		mark := marks[w.Way]
+		mark.Width = 1
+		p.Row(2, mark, Cell{Text: fmt.Sprintf("%s (%s): %s", w.Object.Namespace+" "+w.Object.Argument(), english.Count(w.Pods, "pod"), askTexts(w.Asks)), Mark: Strong})
+		p.Text(4, Plain, migrationText(w))
+		if p.Opts.Wide || p.Opts.Commands {
+			for _, note := range w.Notes {
+				p.Text(4, Faint, english.Sentence(note))
+			}
+		}
+		if p.Opts.Commands {
+			p.Verbatim(4, strings.Join(w.Commands, "\n"))
+		}
+	}
+	if n := len(workloads) - len(shown); n > 0 {
+		p.Text(2, Faint, fmt.Sprintf("and %s: -o wide", english.Count(n, "more workload")))
+	}
+}
+
+// migrationText says what becomes of a workload.
+func migrationText(w *api.MigrationWorkload) string {
+	switch {
+	case w.Way != api.MigrationClaims:
+		return english.Sentence(w.Reason)
+	case w.Verdict == "":
+		return english.Sentence("it needs " + w.Reason)
+	case w.Verdict == api.Fits:
+		return english.Sentence("it needs "+w.Reason) + " One pod of it would fit now."
+	case w.Verdict == api.DoesNotFit:
+		return english.Sentence("it needs "+w.Reason) + " One pod of it would not fit now: " + w.Summary
+	default:
+		return english.Sentence("it needs "+w.Reason) + " Whether one pod of it would fit now is not known: " + w.Summary
+	}
+}
+
+// askTexts sums up what one pod asks for. Init containers use the devices of the others, as far as
+// there are enough.
+func askTexts(asks []api.MigrationAsk) string {
+	sums, most := map[string]int64{}, map[string]int64{}
+	for _, a := range asks {
+		if a.Init {
+			most[a.Resource] = max(most[a.Resource], a.Count)
+		} else {
+			sums[a.Resource] += a.Count
+		}
+	}
+	for name, count := range most {
+		sums[name] = max(sums[name], count)
+	}
+	texts := make([]string, 0, len(sums))
+	for _, name := range slices.Sorted(maps.Keys(sums)) {
+		texts = append(texts, fmt.Sprintf("%d %s", sums[name], name))
+	}
+	return strings.Join(texts, ", ")
+}
+
+func (p *Page) migrationQuotas(quotas []api.MigrationQuota) {
+	if len(quotas) == 0 {
+		return
+	}
+	p.Heading("Quotas")
+	for i := range quotas {
+		q := &quotas[i]
+		text := fmt.Sprintf("%s: %s=%d", Qualified(q.Namespace, q.Name), q.Resource, q.Hard)
+		if q.Becomes != "" {
+			text += fmt.Sprintf(" does not limit claims; add %s=%d", q.Becomes, q.Hard)
+		} else {
+			text += ": " + q.Reason
+		}
+		p.Row(2, Cell{Text: "-", Width: 1}, Cell{Text: text})
+		if p.Opts.Commands {
+			p.Verbatim(4, strings.Join(q.Commands, "\n"))
+		}
+	}
+}
