@@ -81,7 +81,7 @@ func (f *finder) serving(resource string) string {
 func isMIG(resource string) bool { return strings.HasPrefix(resource, resourceMIG) }
 
 // profileOf returns the MIG profile of a resource of the strategy "mixed": mig-1g.10gb.me is
-// 1g.10gb+me. Names of resources cannot have a plus.
+// 1g.10gb+me. Names of resources and values of labels cannot have a plus.
 func profileOf(resource string) string {
 	name := strings.TrimPrefix(resource, resourceMIG)
 	profile, attribute, found := cutAttribute(name)

@@ -110,7 +110,7 @@ func (f *finder) sharingFor(g *group, resource string) (found api.PluginSharing,
 				found = s
 			}
 			_, of, _ := strings.Cut(node.Labels[labelProduct], migInfix)
-			profiles[of] = true
+			profiles[profileOf(resourceMIG+of)] = true
 		default:
 			found = s
 		}
