@@ -74,6 +74,12 @@ func TestVerbs(t *testing.T) {
 			goldenRun(t, filepath.Join("verbs", "fit-shapes", output+".golden"), "80", append(args, flags...)...)
 		})
 	}
+	for output, flags := range map[string][]string{"text": nil, "wide": {"-o", "wide"}, "commands": {"--commands", "-n", "research"}, "json": {"-o", "json"}, "yaml": {"-o", "yaml"}} {
+		t.Run("migrate/"+output, func(t *testing.T) {
+			all := append([]string{"migrate", "--snapshot", filepath.Join("..", "examples", "migration")}, flags...)
+			goldenRun(t, filepath.Join("verbs", "migrate", output+".golden"), "80", all...)
+		})
+	}
 	for name, args := range map[string][]string{
 		"drain": {"drain", "gpu-02"}, "cordon": {"cordon", "gpu-03"}, "remove": {"remove", "driver/nic.example.com"}, "taint": {"taint", "example.com/x:NoExecute", "--pool", "gpu-02"},
 	} {
