@@ -51,11 +51,12 @@ not limit claims.
 A workload stays as it is if a DeviceClass has its resource as
 extendedResourceName: the scheduler takes the device plugin on nodes that have
 one, and the driver on the others. Else it needs a ResourceClaimTemplate for
-each resource, which --commands prints with the change of the workload. The scheduler's own allocator
-decides whether one pod of it would fit then, in place of its present pods.
-Node selectors for labels of NVIDIA's feature discovery become expressions where
-devices publish the same value; others stay. What a device plugin shares, by
-time-slicing or MPS, cannot be asked for by a claim for each pod.
+each resource, which --commands prints with the change of the workload. The
+scheduler's own allocator decides whether one pod of it would fit then, in place
+of its present pods. Node selectors for labels of NVIDIA's feature discovery
+become expressions where devices publish the same value; others stay. What a
+device plugin shares, by time-slicing or MPS, cannot be asked for by a claim for
+each pod.
 
 The class of a resource is the one that names it, or else the one whose driver
 has its name: gpu.nvidia.com for nvidia.com/gpu. --class chooses another one.
