@@ -19,7 +19,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/whatif"
 )
 
-// Options choose what is migrated.
+// Options select workloads and classes.
 type Options struct {
 	// Namespace is the only namespace whose workloads and quotas count; empty for all.
 	Namespace string

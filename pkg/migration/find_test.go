@@ -254,7 +254,7 @@ func TestQuotas(t *testing.T) {
 	}
 }
 
-// TestChosenClass uses a class that the user chose, and fails for one that does not exist.
+// TestChosenClass takes the class of the options, and fails if it does not exist.
 func TestChosenClass(t *testing.T) {
 	c := mixed(pod("p", map[string]string{"amd.com/gpu": "1"}, nil))
 	found, err := Find(t.Context(), c, Options{Classes: map[string]string{"amd.com/gpu": "gpu.nvidia.com"}})

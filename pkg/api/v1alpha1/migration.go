@@ -77,7 +77,7 @@ type DriverOffer struct {
 // MigrationWay says what becomes of a workload.
 type MigrationWay string
 
-// What becomes of workloads.
+// The outcomes for workloads.
 const (
 	// MigrationUnchanged means that a DeviceClass serves the extended resources: nothing has to
 	// change.
