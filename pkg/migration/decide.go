@@ -40,10 +40,7 @@ func (f *finder) decide(ctx context.Context, w *api.MigrationWorkload, e *editor
 	pod.Spec.NodeName = ""
 	after := *whatif.Delete(f.Snapshot, g.pods)
 	after.Pods = append(slices.Clone(after.Pods), pod)
-	after.Templates = slices.Clone(after.Templates)
-	for i := range w.Templates {
-		after.Templates = append(after.Templates, &w.Templates[i])
-	}
+	after.Templates = slices.Concat(after.Templates, e.templates)
 	snapshot.SortByName(after.Pods)
 	snapshot.SortByName(after.Templates)
 	answers, err := explain.ReasonsOfEach(ctx, f.Amended(&after), []target.Options{{Object: api.RefTo(api.KindPod, pod)}}, []*corev1.Pod{pod})

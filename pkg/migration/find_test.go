@@ -4,6 +4,7 @@
 package migration
 
 import (
+	"encoding/json"
 	"errors"
 	"maps"
 	"slices"
@@ -176,7 +177,7 @@ func TestWorkloads(t *testing.T) {
 				}
 				return
 			}
-			if diff := cmp.Diff(test.requests, requestsIn(w.Templates)); diff != "" {
+			if diff := cmp.Diff(test.requests, requestsIn(t, w.Templates)); diff != "" {
 				t.Errorf("requests, -want +got:\n%s", diff)
 			}
 			after, err := whatif.Edited(test.pod, w.Edits, "")
@@ -204,11 +205,16 @@ func TestWorkloads(t *testing.T) {
 }
 
 // requestsIn lists the requests of templates.
-func requestsIn(templates []resourceapi.ResourceClaimTemplate) []string {
+func requestsIn(t *testing.T, templates []json.RawMessage) []string {
+	t.Helper()
 	var list []string
-	for i := range templates {
-		for _, r := range templates[i].Spec.Spec.Devices.Requests {
-			text := templates[i].Name + "." + r.Name + ": " + resource.NewQuantity(r.Exactly.Count, resource.DecimalSI).String() + " " + r.Exactly.DeviceClassName
+	for _, text := range templates {
+		var template resourceapi.ResourceClaimTemplate
+		if err := json.Unmarshal(text, &template); err != nil {
+			t.Fatal(err)
+		}
+		for _, r := range template.Spec.Spec.Devices.Requests {
+			text := template.Name + "." + r.Name + ": " + resource.NewQuantity(r.Exactly.Count, resource.DecimalSI).String() + " " + r.Exactly.DeviceClassName
 			for _, s := range r.Exactly.Selectors {
 				text += " " + s.CEL.Expression
 			}

@@ -131,10 +131,11 @@ type editor struct {
 	// them.
 	kept     map[string]bool
 	profiles map[string]string
-	// claims are the claims that the pod gets, uses has the one of each container by resource.
-	claims []corev1.PodResourceClaim
-	uses   map[string]map[string]corev1.ResourceClaim
-	edits  []api.Edit
+	// templates are the templates of claims, claims are the claims that the pod gets, uses has the one of each container by resource.
+	templates []*resourceapi.ResourceClaimTemplate
+	claims    []corev1.PodResourceClaim
+	uses      map[string]map[string]corev1.ResourceClaim
+	edits     []api.Edit
 }
 
 func (f *finder) editorOf(g *group) *editor {
@@ -219,12 +220,13 @@ func (f *finder) convert(w *api.MigrationWorkload, e *editor, g *group) {
 			return f.Snapshot.Template(template.Namespace, name) != nil || slices.Contains(names, name)
 		})
 		e.claims = append(e.claims, corev1.PodResourceClaim{Name: entry, ResourceClaimTemplateName: &template.Name})
-		w.Templates, names = append(w.Templates, *template), append(names, template.Name)
+		e.templates, names = append(e.templates, template), append(names, template.Name)
 		if classes = append(classes, ask.Class); !f.selects(ask.Class) {
 			w.Notes = append(w.Notes, fmt.Sprintf("class %s selects no device yet: the workload waits until its driver has published some", ask.Class))
 		}
 		// The types of the API can be encoded.
 		text, _ := json.Marshal(whatif.PlainJSON(template))
+		w.Templates = append(w.Templates, text)
 		w.Commands = append(w.Commands, "echo "+shell.Quote(string(text))+" | kubectl apply -f -")
 	}
 	for _, c := range e.containers() {

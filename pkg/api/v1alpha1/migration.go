@@ -4,7 +4,8 @@
 package v1alpha1
 
 import (
-	resourceapi "k8s.io/api/resource/v1"
+	"encoding/json"
+
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
@@ -42,6 +43,7 @@ type MigrationNodes struct {
 
 // PluginOffer is the amount of an extended resource that a device plugin offers on a node.
 type PluginOffer struct {
+	// Resource is the name of the extended resource.
 	Resource string `json:"resource"`
 	// Allocatable counts what pods can get: with sharing, more than there are devices.
 	Allocatable int64 `json:"allocatable"`
@@ -67,8 +69,10 @@ const (
 // DriverOffer is the number of devices that a driver publishes for one node. Partitions count, so that
 // it need not be the number of cards.
 type DriverOffer struct {
-	Driver  string `json:"driver"`
-	Devices int    `json:"devices"`
+	// Driver is the name of the driver.
+	Driver string `json:"driver"`
+	// Devices counts the devices that only this node can use.
+	Devices int `json:"devices"`
 	// SameAs are resources of device plugins of the node that are the same hardware, by their
 	// names.
 	SameAs []string `json:"sameAs,omitempty"`
@@ -106,21 +110,23 @@ type MigrationWorkload struct {
 	// pods, and Summary says why. They are missing unless Way is Claims, and beyond 50 workloads.
 	Verdict Verdict `json:"verdict,omitempty"`
 	Summary string  `json:"summary,omitempty"`
-	// Templates have to be created, one for each resource: a container cannot name two requests of
+	// Templates are the manifests of ResourceClaimTemplates that have to be created, one for each resource: a container cannot name two requests of
 	// one claim. Edits are the changes of the workload and Commands do both; all are missing unless
 	// Way is Claims.
-	Templates []resourceapi.ResourceClaimTemplate `json:"templates,omitempty"`
-	Edits     []Edit                              `json:"edits,omitempty"`
-	Commands  []string                            `json:"commands,omitempty"`
+	Templates []json.RawMessage `json:"templates,omitempty"`
+	Edits     []Edit            `json:"edits,omitempty"`
+	Commands  []string          `json:"commands,omitempty"`
 }
 
 // MigrationAsk is the amount of an extended resource that a container asks for.
 type MigrationAsk struct {
 	Container string `json:"container"`
 	// Init is true for an init container that ends before the other containers start.
-	Init     bool   `json:"init,omitempty"`
+	Init bool `json:"init,omitempty"`
+	// Resource is the extended resource.
 	Resource string `json:"resource"`
-	Count    int64  `json:"count"`
+	// Count is the amount of it.
+	Count int64 `json:"count"`
 	// Class is the DeviceClass that serves it, empty if none is known.
 	Class string `json:"class,omitempty"`
 }

@@ -11,7 +11,6 @@ package v1alpha1
 import (
 	json "encoding/json"
 
-	resourcev1 "k8s.io/api/resource/v1"
 	v1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	runtime "k8s.io/apimachinery/pkg/runtime"
 )
@@ -3178,9 +3177,13 @@ func (in *MigrationWorkload) DeepCopyInto(out *MigrationWorkload) {
 	}
 	if in.Templates != nil {
 		in, out := &in.Templates, &out.Templates
-		*out = make([]resourcev1.ResourceClaimTemplate, len(*in))
+		*out = make([]json.RawMessage, len(*in))
 		for i := range *in {
-			(*in)[i].DeepCopyInto(&(*out)[i])
+			if (*in)[i] != nil {
+				in, out := &(*in)[i], &(*out)[i]
+				*out = make(json.RawMessage, len(*in))
+				copy(*out, *in)
+			}
 		}
 	}
 	if in.Edits != nil {
