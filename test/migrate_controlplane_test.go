@@ -23,11 +23,11 @@ func TestMigrate(t *testing.T) {
 		t.Skip("starts a control plane")
 	}
 	c := startCluster(t, everything())
-	const ns = "migrate"
+	const ns = "ml"
 	c.createAll(t, ns, strings.ReplaceAll(strings.ReplaceAll(`
 apiVersion: v1
 kind: Namespace
-metadata: {name: migrate}
+metadata: {name: ml}
 ---
 apiVersion: v1
 kind: Node
@@ -41,12 +41,12 @@ spec: {selectors: [{cel: {expression: "device.driver == 'gpu.nvidia.com' && devi
 ---
 apiVersion: v1
 kind: ResourceQuota
-metadata: {name: gpus, namespace: migrate}
+metadata: {name: gpus, namespace: ml}
 spec: {hard: {requests.nvidia.com/gpu: "8"}}
 ---
 apiVersion: apps/v1
 kind: Deployment
-metadata: {name: web, namespace: migrate}
+metadata: {name: web, namespace: ml}
 spec:
   replicas: 1
   selector: {matchLabels: {app: web}}
@@ -59,8 +59,9 @@ spec:
 ---
 apiVersion: v1
 kind: Pod
-metadata: {name: bare, namespace: migrate}
+metadata: {name: bare, namespace: ml}
 spec:
+  nodeSelector: {kubernetes.io/hostname: driver}
   containers:
   - {name: first, image: example.com/none, resources: {limits: {nvidia.com/gpu: "1"}}}
   - {name: second, image: example.com/none, resources: {limits: {nvidia.com/gpu: "1"}}}
@@ -86,7 +87,7 @@ spec:
 			t.Fatalf("on node %s are %v, want %v: %v", node, found, wanted, err)
 		}
 	}
-	placed("plugin", "web", "bare")
+	placed("plugin", "web")
 	// The driver starts on another node.
 	c.createAll(t, ns, strings.TrimPrefix(`
 apiVersion: v1

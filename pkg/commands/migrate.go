@@ -118,7 +118,7 @@ func (f *migrateFlags) toOptions(cmd *cobra.Command, streams genericiooptions.IO
 }
 
 func (o *migrateOptions) run(ctx context.Context) error {
-	from, err := o.reader.Read(ctx, cli.Scope{AllNamespaces: true})
+	from, err := o.reader.Read(ctx, cli.Scope{AllNamespaces: true, Creates: true})
 	if err != nil {
 		return err
 	}

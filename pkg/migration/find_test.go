@@ -184,6 +184,9 @@ func TestWorkloads(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
+			if after.Spec.NodeName != "" {
+				t.Errorf("the new pod is bound to node %s", after.Spec.NodeName)
+			}
 			var claims []string
 			for _, c := range slices.Concat(after.Spec.InitContainers, after.Spec.Containers) {
 				for _, claim := range c.Resources.Claims {

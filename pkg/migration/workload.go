@@ -239,6 +239,10 @@ func (f *finder) convert(w *api.MigrationWorkload, e *editor, g *group) {
 			e.edit("add", claim, "resourceClaims", "-")
 		}
 	}
+	if !g.owned && e.spec.NodeName != "" {
+		// The scheduler places the new pod.
+		e.edit("remove", nil, "nodeName")
+	}
 	w.Edits = whatif.WithOldValues(f.Snapshot, e.edits)
 	w.Reason = fmt.Sprintf("%s %s, for %s %s", english.Plural(len(names), "ResourceClaimTemplate", "ResourceClaimTemplates"), english.JoinAnd(names), english.Plural(len(classes), "class", "classes"), english.JoinAnd(classes))
 	if class := g.pods[0].Spec.RuntimeClassName; class != nil {

@@ -86,8 +86,10 @@ func (p *Page) migrationNodes(groups []api.MigrationNodes) {
 			}
 		}
 		rows = append(rows, []Cell{
-			{Text: fmt.Sprint(g.Count), Right: true}, {Text: cmp.Or(strings.Join(plugins, ", "), "-")},
-			{Text: cmp.Or(strings.Join(drivers, ", "), "-")}, {Text: migrationNames(p, g)},
+			{Text: fmt.Sprint(g.Count), Right: true},
+			{Text: cmp.Or(strings.Join(plugins, ", "), "-")},
+			{Text: cmp.Or(strings.Join(drivers, ", "), "-")},
+			{Text: migrationNames(p, g)},
 		})
 	}
 	p.Rows(2, rows, 8, 40, 40, 40)
