@@ -72,10 +72,10 @@ else 2 if it is not known what becomes of one, else 0.`,
   kubectl dra migrate -n research --commands
 
   # Devices of amd.com/gpu are in a class of another name
-  kubectl dra migrate --class amd.com/gpu=radeon
+  kubectl dra migrate --class amd.com/gpu=gpu.example.com
 
-  # The templates, to be reviewed
-  kubectl dra migrate -n research -o jsonpath='{.workloads[*].templates}'`,
+  # With templates and edits, to be reviewed
+  kubectl dra migrate -n research -o yaml`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			o, err := f.toOptions(cmd, streams)
