@@ -248,7 +248,7 @@ func TestGroups(t *testing.T) {
 	}
 }
 
-// TestQuotas adds limits for claims, and says of which resources it cannot.
+// TestQuotas proposes a limit for claims where the class of a resource is known.
 func TestQuotas(t *testing.T) {
 	found, err := Find(t.Context(), mixed(), Options{})
 	if err != nil || len(found.Quotas) != 2 {
@@ -260,6 +260,22 @@ func TestQuotas(t *testing.T) {
 	want := `kubectl patch resourcequota gpus -n ml --type=merge -p '{"spec":{"hard":{"gpu.nvidia.com.deviceclass.resource.k8s.io/devices":"16"}}}'`
 	if q := found.Quotas[1]; q.Becomes != "gpu.nvidia.com.deviceclass.resource.k8s.io/devices" || q.Hard != 16 || q.Commands[0] != want {
 		t.Errorf("%+v", q)
+	}
+}
+
+// TestServedMIG knows nothing about a resource that is a MIG device on some nodes and that a class
+// serves on others, unless the user chose a class.
+func TestServedMIG(t *testing.T) {
+	c := mixed(pod("p", map[string]string{"nvidia.com/gpu": "1"}, func(p *corev1.Pod) { p.Spec.NodeName = "node-4" }))
+	c.Snapshot.Classes[1].Spec.ExtendedResourceName = new("nvidia.com/gpu")
+	c = cluster.New(c.Snapshot)
+	found, err := Find(t.Context(), c, Options{})
+	if err != nil || found.Workloads[0].Way != api.MigrationUnknown || !strings.Contains(found.Workloads[0].Reason, "is a MIG device on its nodes, and class gpu.nvidia.com") {
+		t.Errorf("%+v, %v", found, err)
+	}
+	found, err = Find(t.Context(), c, Options{Classes: map[string]string{"nvidia.com/gpu": "mig.nvidia.com"}})
+	if err != nil || found.Workloads[0].Way != api.MigrationClaims || found.Workloads[0].Asks[0].Class != "mig.nvidia.com" {
+		t.Errorf("%+v, %v", found, err)
 	}
 }
 

@@ -39,12 +39,20 @@ func (f *finder) workload(ctx context.Context, g *group) (api.MigrationWorkload,
 		var reason string
 		ask.Class, reason = f.classFor(ask.Resource)
 		sharing, profile := f.sharingFor(g, ask.Resource)
-		switch serving := f.serving(ask.Resource); {
+		serving := f.serving(ask.Resource)
+		if f.chosen[ask.Resource] != "" {
+			serving = ""
+		}
+		switch {
+		case sharing == api.SharingMIG && serving != "":
+			way(api.MigrationUnknown, fmt.Sprintf("%s is a MIG device on its nodes, and class %s, which serves it elsewhere, may have other devices", ask.Resource, serving))
 		case sharing == api.SharingMIG && profile == "":
 			way(api.MigrationUnknown, ask.Resource+" is a MIG device on its nodes, and their labels do not tell the profile")
-		case sharing == api.SharingMIG && serving == "":
-			ask.Class, reason = f.classFor(resourceMIG + profile)
+		case sharing == api.SharingMIG:
 			e.profiles[ask.Resource] = profile
+			if f.chosen[ask.Resource] == "" {
+				ask.Class, reason = f.classFor(resourceMIG + profile)
+			}
 			if ask.Class == "" {
 				way(api.MigrationUnknown, reason)
 			}
