@@ -4,6 +4,8 @@
 package tui
 
 import (
+	"slices"
+
 	tea "charm.land/bubbletea/v2"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/views"
@@ -17,7 +19,7 @@ func (m *Model) actions() []action {
 		return func() tea.Cmd { return m.closer(page, otherwise) }
 	}
 	count := views.ID(len(m.views))
-	return append(m.timeActions(), []action{
+	return append(append(m.timeActions(), []action{
 		{k.back, keysMove, m.back},
 		{k.next, keysMove, func() tea.Cmd { return m.show((m.view + 1) % count) }},
 		{k.prev, keysMove, func() tea.Cmd { return m.show((m.view + count - 1) % count) }},
@@ -35,8 +37,20 @@ func (m *Model) actions() []action {
 		{k.mouse, keysDashboard, just(func() { m.mouse = !m.mouse })},
 		{k.help, keysDashboard, m.openHelp},
 		{k.suspend, keysDashboard, func() tea.Cmd { return tea.Suspend }},
-		{k.quit, keysDashboard, func() tea.Cmd { return tea.Quit }},
-	}...)
+	}...), m.leave()...)
+}
+
+// leave returns the keys that end the dashboard. In a screen that was opened from another one, as in
+// a pager, all but one of them lead back.
+func (m *Model) leave() []action {
+	quit := func() tea.Cmd { return tea.Quit }
+	if len(m.stack) == 1 {
+		return []action{{m.keys.quit, keysDashboard, quit}}
+	}
+	back := m.keys.quit
+	back.SetKeys(slices.DeleteFunc(slices.Clone(back.Keys()), func(key string) bool { return key == quitAlways })...)
+	back.SetHelp(back.Help().Key, "back")
+	return []action{{back, keysMove, m.back}, {m.keys.quitAlways(), keysDashboard, quit}}
 }
 
 // askForFilter asks which rows of a list to show: on the overview, of the list that has the rows of the

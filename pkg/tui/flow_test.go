@@ -238,6 +238,23 @@ func TestNothing(t *testing.T) {
 	}
 }
 
+// TestQuit leads back from a screen that was opened from another one, and ctrl+c ends the dashboard
+// there, too.
+func TestQuit(t *testing.T) {
+	s := browse(t, 120, 30)
+	s.keys("4", "y")
+	s.shows("kind: Device", "q back")
+	s.keys("q")
+	s.shows("1/104 devices", "q quit")
+	if s.quit {
+		t.Fatal("q on a page ends the dashboard")
+	}
+	s.keys("y", "ctrl+c")
+	if !s.quit {
+		t.Error("ctrl+c does not quit")
+	}
+}
+
 // TestHostile shows text from a cluster without its control characters.
 func TestHostile(t *testing.T) {
 	snap := *example(t)

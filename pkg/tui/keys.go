@@ -82,8 +82,16 @@ func newKeyMap() keyMap {
 		mouse:   bind("m", "mouse", "m"),
 		help:    bind("?", "keys", "?"),
 		suspend: bind("ctrl+z", "suspend", "ctrl+z"),
-		quit:    bind("q", "quit", "q", "ctrl+c"),
+		quit:    bind("q", "quit", "q", quitAlways),
 	}
+}
+
+// quitAlways is the key that ends the dashboard wherever one is.
+const quitAlways = "ctrl+c"
+
+// quitAlways returns the binding of the key that ends the dashboard wherever one is.
+func (k *keyMap) quitAlways() key.Binding {
+	return key.NewBinding(key.WithKeys(quitAlways), key.WithHelp(quitAlways, k.quit.Help().Desc))
 }
 
 // orders returns the keys that sort the map, in one.

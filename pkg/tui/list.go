@@ -91,8 +91,7 @@ func (s *listScreen) ofCauses() bool {
 
 func (s *listScreen) resize(h *host, width, height int) {
 	s.height = height
-	wide, high := h.paneSize(s.id, width, height)
-	width, height = s.pane.resize(wide, high, width, height)
+	width, height = s.pane.resize(h.paneSize(s.id, width, height), width, height)
 	s.table.Resize(width, max(height-1, 1))
 }
 
@@ -452,7 +451,7 @@ func (s *listScreen) foot(h *host) string {
 		}
 		return h.look.Say(widget.Faint, h.oneLine(text+"; "+h.keys.help.Help().Key+" explains the symbols"))
 	}
-	if remark := s.table.Remark(); remark != "" && s.pane.width == 0 {
+	if remark := s.table.Remark(); remark != "" && !s.pane.shows(&s.table) {
 		text += "   " + remark
 	}
 	return h.look.Say(widget.Faint, h.oneLine(text))

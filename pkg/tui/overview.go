@@ -81,12 +81,12 @@ func (*overviewScreen) hasCauses() bool { return true }
 
 func (s *overviewScreen) resize(h *host, width, height int) {
 	s.height = height
-	wide, high := h.paneSize(views.Overview, width, height)
-	if high > 0 {
-		wide = 0
+	room := h.paneSize(views.Overview, width, height)
+	if room.under {
+		room.width = 0
 		h.message = fmt.Sprintf("a pane needs %d columns on this page", paneBeside)
 	}
-	s.page.Resize(width, height, wide)
+	s.page.Resize(width, height, room.width)
 }
 
 func (s *overviewScreen) refresh(h *host) tea.Cmd {

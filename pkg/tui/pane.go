@@ -17,9 +17,7 @@ import (
 // pane stands beside a list, or under it, and has what there is to know about the selected
 // row. Its text is written in the background, for one row at a time.
 type pane struct {
-	// width is the width of the text; without one there is no pane. height is how many
-	// lines it has under the list, 0 for a pane beside it.
-	width, height int
+	paneRoom
 	// of is the row of the text, from the picture and causes the causes that it was written of.
 	of      string
 	from    *live.Picture
@@ -29,6 +27,16 @@ type pane struct {
 	// at is when the text was written, took how long that took.
 	at   time.Time
 	took time.Duration
+}
+
+// paneRoom is the room that a pane gets of a screen.
+type paneRoom struct {
+	// width is the width of the text; without one there is no pane.
+	width int
+	// under is true for a pane under the list, height how many lines it has there at least, besides
+	// those that the list does not need.
+	under  bool
+	height int
 }
 
 // paneMsg has the text about a row.
@@ -47,8 +55,9 @@ type paneChoice struct {
 
 const (
 	// paneUnder is the least height of screens with a pane under the list, where it does not fit
-	// beside it.
-	paneUnder = 26
+	// beside it. On lower ones the pane has the lines that the list does not need, if there are
+	// paneLines of them.
+	paneUnder, paneLines = 26, 6
 	// paneShare is how many tenths of the screen a pane takes, with the least and the most.
 	paneShare, paneLeast, paneMost = 4, 2, 7
 	// paneTimes is how much longer than it took to write it a text stays as it is
@@ -71,20 +80,26 @@ func paneFrom(id views.ID) int {
 
 const paneBeside, paneWide = 110, 150
 
-// paneSize returns what a pane gets of a screen, without the line before it: the width beside a
-// list, and also the height under it.
-func (h *host) paneSize(id views.ID, width, height int) (int, int) {
+// paneSize returns what a pane gets of a screen, without the line before it.
+func (h *host) paneSize(id views.ID, width, height int) paneRoom {
 	from, choice := paneFrom(id), h.panes[id]
+	beside := paneBeside
+	if id == views.Causes || id == views.Findings {
+		// Their rows are sentences.
+		beside = paneWide
+	}
 	share := paneShare + choice.wider
 	switch {
 	case choice.closed, from == 0 && !choice.opened:
-		return 0, 0
-	case width >= paneBeside && (choice.opened || width >= from):
-		return width * share / 10, 0
+		return paneRoom{}
+	case width >= beside && (choice.opened || width >= from):
+		return paneRoom{width: width * share / 10}
 	case choice.opened, from == paneBeside && height >= paneUnder:
-		return width, height * share / 10
+		return paneRoom{width: width, under: true, height: height * share / 10}
+	case from == paneBeside:
+		return paneRoom{width: width, under: true}
 	default:
-		return 0, 0
+		return paneRoom{}
 	}
 }
 
@@ -93,8 +108,8 @@ func (h *host) paneKeys(id views.ID) []action {
 	change := func(to func(choice *paneChoice, open bool)) func() tea.Cmd {
 		return func() tea.Cmd {
 			choice := h.panes[id]
-			width, _ := h.paneSize(id, h.width, h.bodyHeight())
-			to(&choice, width > 0)
+			room := h.paneSize(id, h.width, h.bodyHeight())
+			to(&choice, room.width > 0)
 			h.panes[id] = choice
 			h.resize()
 			return h.refresh()
@@ -114,15 +129,15 @@ func (h *host) paneKeys(id views.ID) []action {
 }
 
 // resize sets the pane's size, and returns what it leaves of a screen for the list.
-func (p *pane) resize(wide, high, width, height int) (listWidth, listHeight int) {
-	if wide != p.width || high != p.height {
+func (p *pane) resize(room paneRoom, width, height int) (listWidth, listHeight int) {
+	if room != p.paneRoom {
 		// What was written is for another place.
-		*p = pane{width: wide, height: high, writing: p.writing}
+		*p = pane{paneRoom: room, writing: p.writing}
 	}
 	switch {
-	case p.height > 0:
+	case p.under && p.height > 0:
 		height -= p.height + 1
-	case p.width > 0:
+	case p.width > 0 && !p.under:
 		width -= p.width + len(" | ")
 	}
 	return width, height
@@ -135,7 +150,7 @@ func (p *pane) describe(h *host, t *widget.Table, shown func() map[int]bool, fro
 	if p.width == 0 || p.writing || from == nil || !selected {
 		return nil
 	}
-	next := pane{width: p.width, height: p.height, of: t.SelectedKey(), from: from, causes: causes}
+	next := pane{paneRoom: p.paneRoom, of: t.SelectedKey(), from: from, causes: causes}
 	if p.of == next.of && len(p.lines) > 0 {
 		same := p.from == next.from && p.causes == next.causes
 		if same || h.now().Sub(p.at) < paneTimes*p.took {
@@ -159,27 +174,40 @@ func (p *pane) describe(h *host, t *widget.Table, shown func() map[int]bool, fro
 //
 //nolint:unparam // other results lead to commands
 func (msg paneMsg) arrive(*host) tea.Cmd {
-	if p := msg.to; msg.text.width == p.width && msg.text.height == p.height {
+	if p := msg.to; msg.text.paneRoom == p.paneRoom {
 		*p = msg.text
 	}
 	msg.to.writing = false
 	return nil
 }
 
+// shows reports whether there is room for the pane.
+func (p *pane) shows(t *widget.Table) bool {
+	if !p.under || p.height > 0 {
+		return p.width > 0
+	}
+	_, height := t.Size()
+	return height-t.Count()-1 >= paneLines
+}
+
 // besides draws the pane on the right of a list, or under it; whole says that the list needs
 // all of its lines, also those without a row.
 func (p *pane) besides(l *widget.Look, t *widget.Table, list string, whole bool) string {
-	if p.width == 0 {
+	if !p.shows(t) {
 		return list
 	}
 	lines := strings.Split(list, "\n")
 	room := len(lines)
-	if p.height > 0 {
+	if p.under {
 		// What the list leaves is for the pane, too.
 		if used := t.Count() + 1; !whole && used < room {
 			lines = lines[:used]
 		}
 		room += p.height - len(lines)
+		if p.height == 0 {
+			// The line between is one of the list.
+			room--
+		}
 	}
 	texts := make([]string, room)
 	if p.of == t.SelectedKey() && t.Count() > 0 {
@@ -188,7 +216,7 @@ func (p *pane) besides(l *widget.Look, t *widget.Table, list string, whole bool)
 			texts[room-1] = l.Say(widget.Faint, l.Glyphs.More)
 		}
 	}
-	if p.height > 0 {
+	if p.under {
 		lines = append(lines, l.Say(widget.Faint, strings.Repeat(l.Glyphs.Rule, p.width)))
 		return strings.Join(append(lines, texts...), "\n")
 	}

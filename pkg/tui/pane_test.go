@@ -24,7 +24,7 @@ func (s *session) paneAt() int {
 func TestPaneOpens(t *testing.T) {
 	for _, width := range []int{120, 160} {
 		s := browse(t, width, 40)
-		for key, want := range map[string]bool{"1": width >= paneWide, "3": width >= paneWide, "4": width >= paneWide, "5": width >= paneWide, "6": true, "7": false, "8": false, "9": true, "0": false} {
+		for key, want := range map[string]bool{"1": width >= paneWide, "3": width >= paneWide, "4": width >= paneWide, "5": width >= paneWide, "6": true, "7": false, "8": false, "9": width >= paneWide, "0": false} {
 			s.keys(key)
 			if s.paneAt() > 0 != want {
 				t.Errorf("%d columns, view %s: a pane at %d, want one: %v", width, key, s.paneAt(), want)
@@ -82,6 +82,28 @@ func TestPaneUnder(t *testing.T) {
 	s.shows("Attributes")
 	s.keys("1", "p")
 	s.shows("a pane needs 110 columns")
+}
+
+// TestPaneOfSentences opens under the list, unless it is very wide: the list has whole sentences then.
+func TestPaneOfSentences(t *testing.T) {
+	s := browse(t, 120, 40)
+	s.keys("9")
+	s.shows("Node gpu-03 has 8 available, at most 4 with the same pcieRoot; request gpus needs 8 devices.", "ConstraintUnsatisfiable")
+}
+
+// TestPaneOfFreeLines opens in the lines that a list leaves on a low screen, but not in a few of
+// them.
+func TestPaneOfFreeLines(t *testing.T) {
+	s := browse(t, 80, 24)
+	s.keys("6")
+	s.shows("Outlook: Not by waiting", "1/10 pending")
+	s.lacks("1/10 pending   Request gpus")
+	s.keys("9")
+	s.shows("1/13 causes   you: request 4 devices")
+	s.lacks("ConstraintUnsatisfiable")
+	s.keys("6", "p")
+	s.shows("1/10 pending   Request gpus")
+	s.lacks("Outlook")
 }
 
 // TestPaneSaysMore says in a pane what the row does not.

@@ -84,7 +84,7 @@ func TestCopyCommand(t *testing.T) {
 }
 
 // TestPaneUnderList shows more about the selected row under a list on a screen that is
-// narrow and high, beside it on a wide one, and in a line on a small one.
+// narrow and high, beside it on a wide one, and in a line where the pane is closed.
 func TestPaneUnderList(t *testing.T) {
 	s := browse(t, 80, 40)
 	s.keys("6")
@@ -104,6 +104,6 @@ func TestPaneUnderList(t *testing.T) {
 	s.shows("104/104 devices", "Attributes")
 	s.send(tea.WindowSizeMsg{Width: 80, Height: 24})
 	s.rest()
-	s.keys("6", "home")
+	s.keys("6", "home", "p")
 	s.shows("1/10 pending   Request gpus needs 8 devices")
 }

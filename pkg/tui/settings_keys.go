@@ -74,7 +74,7 @@ func (k *keyMap) named() []namedKey {
 // reserved returns keys that stay what they are for, so that there is a way out whatever a
 // file says.
 func reserved() map[string][]string {
-	return map[string][]string{"quit": {"ctrl+c"}, "back": {"esc"}}
+	return map[string][]string{"quit": {quitAlways}, "back": {"esc"}}
 }
 
 // choose takes keys for actions by name. It fails if a key would be for two of them.

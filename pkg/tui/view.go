@@ -103,13 +103,9 @@ func (m *Model) foot() string {
 	if m.opts.Past != nil {
 		bindings = append([]key.Binding{m.keys.later}, bindings...)
 	}
-	if len(m.stack) > 1 {
-		bindings = append([]key.Binding{m.keys.back}, bindings...)
-	}
 	if _, types := m.top().(typist); types {
-		quit := m.keys.quit
-		quit.SetHelp("ctrl+c", "quit")
-		return keyLine(append(bindings, quit), m.width)
+		return keyLine(append(bindings, m.keys.quitAlways()), m.width)
 	}
-	return keyLine(append(bindings, m.keys.help, m.keys.quit), m.width)
+	leave := m.leave()[0].Binding
+	return keyLine(append(bindings, m.keys.help, leave), m.width)
 }

@@ -135,7 +135,7 @@ func (p *Page) stuckRows(width int) (titles string, lines []string) {
 		{"reason", 0, true},
 	}
 	wide := 5
-	if width < withThen || p.plain {
+	if width < withThen || p.plain || !slices.ContainsFunc(rows, func(s Stuck) bool { return s.Reason != "" }) {
 		columns, wide = columns[:5], 4
 	}
 	if !slices.ContainsFunc(rows, func(s Stuck) bool { return s.Count > 1 }) {

@@ -341,14 +341,19 @@ func (p *Page) verdict(width int) []string {
 	}
 	const between = "   "
 	lines := []string{""}
+marks:
 	for _, mark := range p.model.Verdict {
 		text := p.look.Say(mark.Tone, mark.Sign) + " " + render.Escape(mark.Text)
 		last := lines[len(lines)-1]
 		switch {
 		case last == "":
 			lines[len(lines)-1] = " " + text
-		case ansi.StringWidth(last+between+text) <= width || len(lines) == most && !p.plain:
+		case ansi.StringWidth(last+between+text) <= width:
 			lines[len(lines)-1] = last + between + text
+		case len(lines) == most && !p.plain:
+			// A part of a mark says nothing.
+			lines[len(lines)-1] = last + between + p.look.Glyphs.More
+			break marks
 		default:
 			lines = append(lines, " "+text)
 		}

@@ -199,6 +199,10 @@ func (s *Summary) stuck(o *inventory.Overview) (section overview.Section[overvie
 			Wait: w.wait(s.Cluster.Snapshot.Now()), Key: w.name, Name: w.name, Count: w.count, Asks: w.asks, Answer: w.answer, Reason: w.reason, Summary: w.summary(),
 			Tone: w.tone(), Open: PlaceBehind(w.item), Item: w.item,
 		}
+		if w.row != nil && len(w.row.Causes) > 0 {
+			// The causes stand above, and the answer has their numbers.
+			row.Reason = ""
+		}
 		if w.row != nil {
 			row.Lines = func(width int) []string { return w.lines(s.Look, width) }
 		}

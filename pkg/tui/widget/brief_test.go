@@ -4,6 +4,9 @@
 package widget
 
 import (
+	"bytes"
+	"encoding/json"
+	"os/exec"
 	"slices"
 	"strings"
 	"testing"
@@ -13,29 +16,38 @@ import (
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 )
 
-// TestWrap breaks a command only at blanks that a shell does not read as text.
+// TestWrap breaks a command only where a shell and a reader of JSON take blanks.
 func TestWrap(t *testing.T) {
 	command := `kubectl -n research patch resourceclaimtemplate eight-gpus --type=json -p '[{"op": "replace", "path": "/spec/x", "value": 4}]' --dry-run "a b" c\ d`
 	lines := Wrap(command, 40)
-	if len(lines) < 3 {
+	if len(lines) < 5 {
 		t.Fatalf("only %q", lines)
 	}
-	var joined strings.Builder
-	for i, line := range lines {
-		text, more := strings.CutSuffix(line, `\`)
-		if more != (i < len(lines)-1) {
-			t.Errorf("line %d is %q", i, line)
+	for _, line := range lines {
+		if len(line) > 40 {
+			t.Errorf("too long: %q", line)
 		}
-		joined.WriteString(text)
 	}
-	if got := strings.Join(strings.Fields(joined.String()), " "); got != strings.Join(strings.Fields(command), " ") {
-		t.Errorf("pasted it is %s", got)
+	if got, want := shellWords(t, strings.Join(lines, "\n")), shellWords(t, command); !slices.Equal(got, want) {
+		t.Errorf("pasted it is %q, want %q", got, want)
 	}
-	if !slices.ContainsFunc(lines, func(line string) bool {
-		return strings.Contains(line, `'[{"op": "replace", "path": "/spec/x", "value": 4}]'`)
-	}) {
-		t.Errorf("a quoted text is broken: %q", lines)
+}
+
+// shellWords returns the words of a command as a shell takes them, with JSON in its shortest form.
+func shellWords(t *testing.T, command string) []string {
+	t.Helper()
+	out, err := exec.CommandContext(t.Context(), "sh", "-c", `printf '%s\0' `+command).Output()
+	if err != nil {
+		t.Fatal(err)
 	}
+	words := strings.Split(string(out), "\x00")
+	for i, word := range words {
+		var short bytes.Buffer
+		if json.Compact(&short, []byte(word)) == nil {
+			words[i] = short.String()
+		}
+	}
+	return words
 }
 
 // TestLines draws bars that are as long as their shares, on any width.

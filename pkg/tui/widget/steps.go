@@ -55,8 +55,8 @@ func who(actor string) string {
 }
 
 // Wrap writes a command for the shell on lines that are no wider than width, as far as
-// blanks outside of quotation marks allow. All but the last end with a backslash, so
-// that they can be pasted together.
+// blanks outside of quotation marks and the parts of JSON allow, and so that the lines can be
+// pasted together: they end with a backslash, or within JSON.
 func Wrap(command string, width int) []string {
 	var lines []string
 	var line strings.Builder
@@ -68,9 +68,43 @@ func Wrap(command string, width int) []string {
 		} else if line.Len() > 0 {
 			line.WriteByte(' ')
 		}
-		line.WriteString(word)
+		parts := []string{word}
+		if line.Len()+len(word)+2 > width {
+			parts = jsonParts(word)
+		}
+		for _, part := range parts {
+			if strings.TrimSpace(line.String()) != "" && part != word && line.Len()+len(part)+2 > width {
+				lines = append(lines, line.String())
+				line.Reset()
+				line.WriteString("  ")
+			}
+			line.WriteString(part)
+		}
 	}
 	return append(lines, line.String())
+}
+
+// jsonParts cuts JSON in single quotation marks after its commas and colons, where it may have
+// blanks. Other words stay whole.
+func jsonParts(word string) []string {
+	if !strings.HasPrefix(word, "'[") && !strings.HasPrefix(word, "'{") {
+		return []string{word}
+	}
+	var parts []string
+	first, quoted, escaped := 0, false, false
+	for i, r := range word {
+		switch {
+		case escaped:
+			escaped = false
+		case r == '\\' && quoted:
+			escaped = true
+		case r == '"':
+			quoted = !quoted
+		case (r == ',' || r == ':') && !quoted:
+			parts, first = append(parts, word[first:i+1]), i+1
+		}
+	}
+	return append(parts, word[first:])
 }
 
 // words cuts a command at its blanks outside of quotation marks.

@@ -229,8 +229,8 @@ func (t *Table) whole(places []place) bool {
 type place struct{ column, from, width int }
 
 // layout chooses the columns that fit. Those that are pinned are always there, but
-// never take more than half of the screen together; the last column that begins on
-// the screen takes the room that is left.
+// take more than half of the screen together only where the others leave room; the last column
+// that begins on the screen takes the room that is left.
 func (t *Table) layout() []place {
 	var places []place
 	from, used := gutter, 0
@@ -254,6 +254,20 @@ func (t *Table) layout() []place {
 		if from >= t.width {
 			break
 		}
+	}
+	return t.widened(places)
+}
+
+// widened gives columns that are cut the room on the right that none of them needs.
+func (t *Table) widened(places []place) []place {
+	last := places[len(places)-1]
+	spare := t.width - last.from - last.width
+	for i := range places {
+		p := &places[i]
+		p.from += t.width - last.from - last.width - spare
+		more := min(t.widths[p.column]-p.width, spare)
+		p.width += more
+		spare -= more
 	}
 	return places
 }
