@@ -13,6 +13,7 @@ import (
 
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
+	"github.com/kubectl-dra/kubectl-dra/pkg/shell"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 	"github.com/kubectl-dra/kubectl-dra/pkg/whatif"
 )
@@ -50,7 +51,7 @@ func Cordon(node string) Change {
 	return Change{
 		text: "cordon node " + node, apply: cordoned(node),
 		steps: func(*snapshot.Snapshot, *api.Impact) []api.NextStep {
-			return []api.NextStep{admin("no new pod goes to the node; those that run there stay", "kubectl cordon "+nodeWord(node))}
+			return []api.NextStep{admin("no new pod goes to the node; those that run there stay", "kubectl cordon "+shell.Node(node))}
 		},
 	}
 }

@@ -6,7 +6,6 @@ package forecast
 import (
 	"fmt"
 	"slices"
-	"strings"
 
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
@@ -24,25 +23,16 @@ func admin(text string, commands ...string) api.NextStep {
 	return api.NextStep{Actor: api.ActorAdmin, Text: text, Commands: commands}
 }
 
-// nodeWord returns the name of a node where kubectl expects one.
-func nodeWord(name string) string {
-	if strings.HasPrefix(name, "-") {
-		return shell.Quote("node/" + name)
-	}
-	return shell.Quote(name)
-}
-
 func drainSteps(node string) func(*snapshot.Snapshot, *api.Impact) []api.NextStep {
 	return func(snap *snapshot.Snapshot, out *api.Impact) []api.NextStep {
-		drain := "kubectl drain " + nodeWord(node) + " --ignore-daemonsets --delete-emptydir-data"
 		text := "evict the pods; those of DaemonSets stay, so that the drivers can unprepare the devices"
-		if slices.ContainsFunc(out.Pods, func(pod api.ImpactPod) bool { return pod.Outcome == api.OutcomeNotRecreated }) {
-			drain += " --force"
+		force := slices.ContainsFunc(out.Pods, func(pod api.ImpactPod) bool { return pod.Outcome == api.OutcomeNotRecreated })
+		if force {
 			text += "; --force deletes pods that nothing creates again"
 		}
 		steps := []api.NextStep{
-			admin("keep new pods from the node", "kubectl cordon "+nodeWord(node)),
-			admin(text, drain),
+			admin("keep new pods from the node", "kubectl cordon "+shell.Node(node)),
+			admin(text, shell.Drain(node, force)),
 		}
 		drivers := driversIn(snap, node)
 		if len(drivers) == 0 {

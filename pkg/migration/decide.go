@@ -9,7 +9,6 @@ import (
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/target"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
@@ -32,12 +31,9 @@ func (f *finder) decide(ctx context.Context, w *api.MigrationWorkload, e *editor
 	if err != nil {
 		return fmt.Errorf("edit %s: %w", w.Object, err)
 	}
-	first := g.pods[0]
-	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{
-		// No object in a cluster can have such a name.
-		Namespace: first.Namespace, Name: first.Name + "-…", UID: first.UID + "-…", Labels: first.Labels, CreationTimestamp: first.CreationTimestamp,
-	}, Spec: *spec, Status: corev1.PodStatus{Phase: corev1.PodPending}}
-	pod.Spec.NodeName = ""
+	// No object in a cluster can have such a name.
+	pod := asEdited(g.pods[0], spec, g.pods[0].Name+"-…")
+	pod.OwnerReferences = nil
 	after := *whatif.Delete(f.Snapshot, g.pods)
 	after.Pods = append(slices.Clone(after.Pods), pod)
 	after.Templates = slices.Concat(after.Templates, e.templates)

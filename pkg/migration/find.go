@@ -50,11 +50,19 @@ func Find(ctx context.Context, c *cluster.Cluster, opts Options) (*api.Migration
 		if err != nil {
 			return nil, err
 		}
+		if w.Way == api.MigrationNotPossible || w.Way == api.MigrationUnknown {
+			f.stuck = append(f.stuck, group)
+		}
 		m.Workloads = append(m.Workloads, w)
 	}
 	slices.SortStableFunc(m.Workloads, func(a, b api.MigrationWorkload) int {
 		return cmp.Or(cmp.Compare(a.Object.Namespace, b.Object.Namespace), cmp.Compare(a.Object.Kind, b.Object.Kind), cmp.Compare(a.Object.Name, b.Object.Name))
 	})
+	if opts.Namespace == "" {
+		if err := f.order(ctx, m); err != nil {
+			return nil, fmt.Errorf("order the steps: %w", err)
+		}
+	}
 	for _, quota := range c.Snapshot.Quotas {
 		if opts.Namespace == "" || quota.Namespace == opts.Namespace {
 			m.Quotas = append(m.Quotas, f.quotas(quota)...)
@@ -77,6 +85,10 @@ type finder struct {
 	chosen  map[string]string
 	// decided counts the workloads that the allocator decided.
 	decided int
+	// moving are the workloads that ask by claims in the future, and stuck are those that cannot, or
+	// of which that is not known.
+	moving []*moving
+	stuck  []*group
 }
 
 // group has the pods of one workload, or a bare pod.

@@ -78,6 +78,7 @@ func (f *finder) workload(ctx context.Context, g *group) (api.MigrationWorkload,
 		return w, nil
 	}
 	f.convert(&w, e, g)
+	f.moving = append(f.moving, &moving{object: g.object, editor: e, group: g})
 	return w, f.decide(ctx, &w, e, g)
 }
 

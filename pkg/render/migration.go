@@ -25,6 +25,7 @@ func Migration(w io.Writer, m *api.Migration, opts Options) error {
 	p.Text(0, Strong, migrationTotal(m))
 	p.migrationNodes(m.Nodes)
 	p.migrationWorkloads(m.Workloads)
+	p.migrationSteps(m)
 	p.migrationQuotas(m.Quotas)
 	if opts.Wide && len(m.Assumptions) > 0 {
 		p.Heading("Assumptions")
@@ -149,6 +150,81 @@ func migrationText(w *api.MigrationWorkload) string {
 	default:
 		return english.Sentence("it needs "+w.Reason) + " Whether one pod of it would fit now is not known: " + w.Summary
 	}
+}
+
+// migrationSteps draws the order of nodes and workloads.
+func (p *Page) migrationSteps(m *api.Migration) {
+	if len(m.Steps)+len(m.Kept) == 0 {
+		return
+	}
+	p.Heading("Order")
+	for i := range m.Steps {
+		s := &m.Steps[i]
+		p.Row(2, Cell{Text: fmt.Sprint(i + 1), Width: 2, Mark: Strong}, Cell{Text: stepText(p, s)})
+		if p.Opts.Commands {
+			p.Verbatim(6, strings.Join(s.Commands, "\n"))
+			p.Text(6, Faint, "To go back:")
+			p.Verbatim(6, strings.Join(s.Back, "\n"))
+		}
+	}
+	kept, why := map[string][]string{}, []string{}
+	for _, k := range m.Kept {
+		if kept[k.Reason] == nil {
+			why = append(why, k.Reason)
+		}
+		kept[k.Reason] = append(kept[k.Reason], k.Node)
+	}
+	for _, reason := range why {
+		names := kept[reason]
+		p.Row(2, Cell{Text: "-", Width: 2}, Cell{Text: fmt.Sprintf("%s %s: %s", p.Some(names, len(names), 40), english.Plural(len(names), "keeps its device plugin", "keep their device plugins"), reason)})
+	}
+	if len(m.NotMoved) > 0 {
+		names := make([]string, 0, len(m.NotMoved))
+		for _, o := range m.NotMoved {
+			names = append(names, o.Namespace+" "+o.Argument())
+		}
+		p.Row(2, Cell{Text: "!", Width: 2, Mark: Bad}, Cell{Text: fmt.Sprintf("%s %s not fit after the last step", p.Some(names, len(names), 60), english.Plural(len(names), "does", "do"))})
+	}
+	if m.Undecided != "" {
+		p.Row(2, Cell{Text: "?", Width: 2, Mark: Unsure}, Cell{Text: english.Sentence(m.Undecided)})
+	}
+}
+
+// stepText says what a step does, and what it means for pods.
+func stepText(p *Page, s *api.MigrationStep) string {
+	text := fmt.Sprintf("switch %s from %s to %s", p.Some(s.Nodes, len(s.Nodes), 40), english.JoinAnd(s.Resources), s.Driver)
+	each := english.Plural(len(s.Nodes), "", " each")
+	switch {
+	case s.Like != "":
+		text += fmt.Sprintf(", with %s%s as on %s", english.Count(s.Devices, "device"), each, s.Like)
+	case s.Devices > 0:
+		text += fmt.Sprintf(", which publishes its %s%s already", english.Count(s.Devices, "device"), each)
+	}
+	sentences := []string{english.Sentence(text)}
+	switch {
+	case s.Evicted > 0 && s.Waiting == 0:
+		sentences = append(sentences, fmt.Sprintf("%s leave%s and %s another node.", english.Count(s.Evicted, "pod"), english.Plural(s.Evicted, "s", ""), english.Plural(s.Evicted, "finds", "find")))
+	case s.Evicted > 0:
+		sentences = append(sentences, fmt.Sprintf("%s leave%s.", english.Count(s.Evicted, "pod"), english.Plural(s.Evicted, "s", "")))
+	}
+	if s.Deleted > 0 {
+		sentences = append(sentences, fmt.Sprintf("%s without a controller %s deleted.", english.Count(s.Deleted, "pod"), english.Plural(s.Deleted, "is", "are")))
+	}
+	if s.Waiting > 0 {
+		names := make([]string, 0, len(s.WaitingPods))
+		for _, o := range s.WaitingPods {
+			names = append(names, Qualified(o.Namespace, o.Name))
+		}
+		sentences = append(sentences, fmt.Sprintf("%s then: %s.", english.Plural(s.Waiting, "1 pod waits", fmt.Sprintf("%d pods wait", s.Waiting)), p.Some(names, s.Waiting, 60)))
+	}
+	if len(s.Moves) > 0 {
+		names := make([]string, 0, len(s.Moves))
+		for _, o := range s.Moves {
+			names = append(names, o.Namespace+" "+o.Argument())
+		}
+		sentences = append(sentences, "Then move "+p.Some(names, len(names), 60)+".")
+	}
+	return strings.Join(sentences, " ")
 }
 
 // askTexts sums up what one pod asks for. Init containers use the devices of the others, as far as

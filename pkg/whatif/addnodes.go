@@ -44,6 +44,32 @@ func AddNodes(snap *snapshot.Snapshot, like string, count int) *snapshot.Snapsho
 	return &after
 }
 
+// PublishLike returns the snapshot in which a driver publishes for a node what it publishes for another
+// one, but for no more than so many devices. The argument is not modified, and all other objects are
+// shared.
+func PublishLike(snap *snapshot.Snapshot, driver, like, node string, most int) *snapshot.Snapshot {
+	after := *snap
+	after.Slices = slices.Clone(snap.Slices)
+	for _, slice := range snap.Slices {
+		if slice.Spec.Driver != driver || ptr.Deref(slice.Spec.NodeName, "") != like {
+			continue
+		}
+		added := *slice
+		added.Name, added.UID = slice.Name+"-"+node, ""
+		added.Spec.NodeName = new(node)
+		if added.Spec.Pool.Name = slice.Spec.Pool.Name + "-" + node; slice.Spec.Pool.Name == like {
+			added.Spec.Pool.Name = node
+		}
+		if len(slice.Spec.Devices) > most {
+			added.Spec.Devices = slice.Spec.Devices[:most:most]
+		}
+		most -= len(added.Spec.Devices)
+		after.Slices = append(after.Slices, &added)
+	}
+	snapshot.SortByName(after.Slices)
+	return &after
+}
+
 // newNode returns a healthy node.
 func newNode(like *corev1.Node, suffix string) *corev1.Node {
 	node := like.DeepCopy()

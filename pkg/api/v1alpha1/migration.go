@@ -24,6 +24,15 @@ type Migration struct {
 	Nodes []MigrationNodes `json:"nodes"`
 	// Workloads are the workloads that ask for extended resources, and bare pods.
 	Workloads []MigrationWorkload `json:"workloads"`
+	// Steps are the order in which nodes and workloads change, as the allocator decides with what
+	// drivers are expected to publish. They are missing for one namespace, and Undecided says why
+	// there are no more.
+	Steps     []MigrationStep `json:"steps,omitempty"`
+	Undecided string          `json:"undecided,omitempty"`
+	// Kept are the nodes whose device plugins stay.
+	Kept []MigrationKept `json:"kept,omitempty"`
+	// NotMoved are the workloads whose pods do not all fit after the last step.
+	NotMoved []ObjectRef `json:"notMoved,omitempty"`
 	// Quotas are the limits of extended resources.
 	Quotas []MigrationQuota `json:"quotas,omitempty"`
 	// Assumptions are the facts that could not be read or verified.
@@ -116,6 +125,37 @@ type MigrationWorkload struct {
 	Templates []json.RawMessage `json:"templates,omitempty"`
 	Edits     []Edit            `json:"edits,omitempty"`
 	Commands  []string          `json:"commands,omitempty"`
+}
+
+// MigrationStep switches nodes from their device plugins to a driver, and then moves workloads.
+type MigrationStep struct {
+	// Nodes are the nodes, Resources the extended resources that they offer no longer.
+	Nodes     []string `json:"nodes"`
+	Resources []string `json:"resources"`
+	// Driver publishes Devices devices for each of the nodes, as many as it does for node Like; without
+	// that name, it publishes them already. No devices means that it is not known what it will publish.
+	Driver  string `json:"driver"`
+	Devices int    `json:"devices"`
+	Like    string `json:"like,omitempty"`
+	// Evicted counts the pods with devices that leave the nodes and are created again, Deleted the ones
+	// that nothing creates again.
+	Evicted int `json:"evicted"`
+	Deleted int `json:"deleted,omitempty"`
+	// Moves are the workloads of which all pods fit then, as claims.
+	Moves []ObjectRef `json:"moves,omitempty"`
+	// Waiting counts the evicted pods that have no node after this step, WaitingPods are the first
+	// ten.
+	Waiting     int         `json:"waiting"`
+	WaitingPods []ObjectRef `json:"waitingPods,omitempty"`
+	// Commands switch the nodes, and Back brings the device plugin back.
+	Commands []string `json:"commands"`
+	Back     []string `json:"back"`
+}
+
+// MigrationKept is a node whose device plugin stays, and the reason.
+type MigrationKept struct {
+	Node   string `json:"node"`
+	Reason string `json:"reason"`
 }
 
 // MigrationAsk is the amount of an extended resource that a container asks for.

@@ -1,0 +1,466 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package migration
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+
+	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
+	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
+	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
+	"github.com/kubectl-dra/kubectl-dra/pkg/english"
+	"github.com/kubectl-dra/kubectl-dra/pkg/shell"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
+	"github.com/kubectl-dra/kubectl-dra/pkg/whatif"
+)
+
+const (
+	// stepsMost limits in how many steps nodes are switched.
+	stepsMost = 10
+	// placeMost limits how many pods the allocator places for the order of steps.
+	placeMost = 2000
+	// waitingMost limits how many pods a step names.
+	waitingMost = 10
+)
+
+// labelDeploy is the label with which the GPU Operator chooses the nodes of its device plugin. It
+// leaves a value as it is that somebody set (controllers/state_manager.go of NVIDIA/gpu-operator).
+const labelDeploy = "nvidia.com/gpu.deploy.device-plugin"
+
+// labelCount is the label of feature discovery with the number of GPUs of a node.
+const labelCount = "nvidia.com/gpu.count"
+
+// switching is a node whose hardware goes from device plugins to a driver.
+type switching struct {
+	node      *corev1.Node
+	resources []corev1.ResourceName
+	driver    string
+	// like is the node whose devices the driver is expected to publish for this one, too, and devices
+	// counts them; like is empty if the driver publishes them already, or if none is known.
+	like    string
+	devices int
+	// users are the pods with devices, and bare is true if nothing creates one of them again.
+	users []*corev1.Pod
+	bare  bool
+}
+
+// sequence is a cluster on its way from device plugins to drivers.
+type sequence struct {
+	*finder
+	state *cluster.Cluster
+	// waiting are pods that left their node and have no other one.
+	waiting []*corev1.Pod
+	// moves are the workloads that still have to move.
+	moves []*moving
+	// placed counts the pods that were tried to be placed.
+	placed int
+}
+
+// moving is a workload that asks by claims in the future.
+type moving struct {
+	object api.ObjectRef
+	editor *editor
+	group  *group
+}
+
+// errEnough ends a sequence that takes too long.
+var errEnough = errors.New("too many pods")
+
+// order says in which order nodes and workloads change, and which nodes stay as they are. Nodes with
+// few users come first. The allocator places all pods that leave a node, and a workload moves as soon
+// as all of its pods fit.
+func (f *finder) order(ctx context.Context, m *api.Migration) error {
+	list := f.switches(m)
+	s := &sequence{finder: f, state: f.Cluster, moves: f.moving}
+	for _, batch := range batches(list) {
+		step, err := s.step(ctx, batch)
+		switch {
+		case errors.Is(err, errEnough):
+			m.Undecided = fmt.Sprintf("the steps from the %s on are not decided: more than %d pods would have to be placed", ordinal(len(m.Steps)+1), placeMost)
+			return nil
+		case err != nil:
+			return err
+		}
+		m.Steps = append(m.Steps, step)
+		if step.Devices == 0 {
+			m.Undecided = fmt.Sprintf("what %s will publish is not known, as it has no devices yet: take this step on one node, and ask again", step.Driver)
+			return nil
+		}
+	}
+	if len(m.Steps) > 0 {
+		for _, w := range s.moves {
+			m.NotMoved = append(m.NotMoved, w.object)
+		}
+	}
+	return nil
+}
+
+func ordinal(n int) string {
+	return strconv.Itoa(n) + map[int]string{1: "st", 2: "nd", 3: "rd"}[n] + map[bool]string{true: "th"}[n > 3]
+}
+
+// switches finds the nodes to switch, those with few users first, and says of others why they stay.
+func (f *finder) switches(m *api.Migration) []switching {
+	stuck := map[string]string{}
+	for _, g := range f.stuck {
+		for _, pod := range g.pods {
+			if pod.Spec.NodeName != "" && stuck[pod.Spec.NodeName] == "" {
+				stuck[pod.Spec.NodeName] = fmt.Sprintf("%s %s cannot move yet", g.object.Namespace, g.object.Argument())
+			}
+		}
+	}
+	var list []switching
+	for _, node := range f.Snapshot.Nodes {
+		if len(offers(node)) == 0 {
+			continue
+		}
+		s, reason := f.switchOf(node)
+		reason = cmp.Or(reason, stuck[node.Name])
+		switch {
+		case len(s.resources) == 0 && reason == "":
+		case reason != "":
+			m.Kept = append(m.Kept, api.MigrationKept{Node: node.Name, Reason: reason})
+		default:
+			list = append(list, s)
+		}
+	}
+	slices.SortStableFunc(list, func(a, b switching) int {
+		// Hardware that is offered twice comes first.
+		return cmp.Or(cmp.Compare(twice(b), twice(a)), cmp.Compare(len(a.users), len(b.users)))
+	})
+	return list
+}
+
+// twice returns 1 for a node on which plugin and driver offer the same.
+func twice(s switching) int {
+	if s.like == "" && s.devices > 0 {
+		return 1
+	}
+	return 0
+}
+
+// switchOf returns how a node is switched, or why it cannot be. It has no resources if there is
+// nothing to switch.
+func (f *finder) switchOf(node *corev1.Node) (s switching, reason string) {
+	s.node = node
+	for _, offer := range offers(node) {
+		class, _ := f.classFor(offer.Resource)
+		driver := f.driverOf(class, offer.Resource)
+		switch {
+		case offer.Sharing != "":
+			return s, fmt.Sprintf("it divides %s (%s)", offer.Resource, offer.Sharing)
+		case isMIG(offer.Resource):
+			return s, "its MIG devices have to be configured for the driver"
+		case driver == "":
+			continue
+		case s.driver != "" && s.driver != driver:
+			return s, fmt.Sprintf("drivers %s and %s have its hardware: switch it by hand", s.driver, driver)
+		}
+		s.driver = driver
+		s.resources = append(s.resources, corev1.ResourceName(offer.Resource))
+		s.devices += int(offer.Allocatable)
+	}
+	if len(s.resources) == 0 {
+		return s, ""
+	}
+	for _, pod := range f.Snapshot.Pods {
+		if pod.Spec.NodeName == node.Name && !snapshot.Finished(pod) && (len(f.Claims.OfPod(pod)) > 0 || len(cluster.ExtendedResources(pod)) > 0) {
+			s.users = append(s.users, pod)
+			s.bare = s.bare || metav1.GetControllerOfNoCopy(pod) == nil
+		}
+	}
+	if own := f.publishedOn(node.Name, s.driver); own > 0 {
+		s.devices = own
+		return s, ""
+	}
+	if count, err := strconv.Atoi(node.Labels[labelCount]); err == nil && s.driver == driverGPU {
+		s.devices = count
+	}
+	if s.like = f.nodeLike(node, s.driver); s.like == "" {
+		s.devices = 0
+		return s, ""
+	}
+	s.devices = min(s.devices, f.publishedOn(s.like, s.driver))
+	return s, ""
+}
+
+// driverOf returns the driver of a class for a resource of the same hardware; empty if there is none.
+func (f *finder) driverOf(class, resource string) string {
+	for i := range f.classes {
+		c := &f.classes[i]
+		switch {
+		case c.Name != class:
+		case len(c.Drivers) == 1 && (cluster.SameHardware(c.Drivers[0], resource) || f.chosen[resource] != ""):
+			return c.Drivers[0]
+		case len(c.Drivers) == 0 && cluster.SameHardware(c.Name, resource):
+			// The driver does not run yet: its class has its name, as a rule.
+			return c.Name
+		}
+	}
+	return ""
+}
+
+// publishedOn counts the devices of a driver that only one node can use.
+func (f *finder) publishedOn(node, driver string) int {
+	count := 0
+	for _, slice := range f.Snapshot.Slices {
+		if slice.Spec.Driver == driver && ptr.Deref(slice.Spec.NodeName, "") == node {
+			count += len(slice.Spec.Devices)
+		}
+	}
+	return count
+}
+
+// nodeLike returns a node with devices of a driver whose hardware is most like that of a node: with
+// the same product, as labels tell, or of the same type of instance; empty if there is none. A node
+// with most devices is taken.
+func (f *finder) nodeLike(node *corev1.Node, driver string) string {
+	best, most := "", 0
+	for _, other := range f.Snapshot.Nodes {
+		count := f.publishedOn(other.Name, driver)
+		if count == 0 {
+			continue
+		}
+		same := true
+		for _, label := range []string{labelProduct, corev1.LabelInstanceTypeStable} {
+			if value := node.Labels[label]; value != "" && other.Labels[label] != "" {
+				same = same && other.Labels[label] == value
+			}
+		}
+		if same && count > most {
+			best, most = other.Name, count
+		}
+	}
+	return best
+}
+
+// batches divides nodes into steps: of nodes that are switched in the same way.
+func batches(list []switching) [][]switching {
+	size := (len(list) + stepsMost - 1) / stepsMost
+	var steps [][]switching
+	for _, s := range list {
+		last := len(steps) - 1
+		if last < 0 || len(steps[last]) >= size || !alike(&steps[last][0], &s) {
+			steps = append(steps, nil)
+			last++
+		}
+		steps[last] = append(steps[last], s)
+	}
+	return steps
+}
+
+func alike(a, b *switching) bool {
+	return a.driver == b.driver && a.like == b.like && a.devices == b.devices && slices.Equal(a.resources, b.resources)
+}
+
+// step switches nodes, and moves the workloads that fit then.
+func (s *sequence) step(ctx context.Context, batch []switching) (api.MigrationStep, error) {
+	first := &batch[0]
+	step := api.MigrationStep{Driver: first.driver, Devices: first.devices, Like: first.like}
+	for _, resource := range first.resources {
+		step.Resources = append(step.Resources, string(resource))
+	}
+	for i := range batch {
+		b := &batch[i]
+		step.Nodes = append(step.Nodes, b.node.Name)
+		step.Commands = append(step.Commands, switchCommands(b)...)
+		step.Back = append(step.Back, backCommands(b)...)
+	}
+	leaving := s.clear(batch, &step)
+	if err := s.place(ctx, leaving); err != nil {
+		return step, err
+	}
+	if err := s.move(ctx, &step); err != nil {
+		return step, err
+	}
+	step.Waiting = len(s.waiting)
+	for _, pod := range s.waiting[:min(len(s.waiting), waitingMost)] {
+		step.WaitingPods = append(step.WaitingPods, api.RefTo(api.KindPod, pod))
+	}
+	return step, nil
+}
+
+// clear takes the users from nodes and switches these. It returns the pods that are created again.
+func (s *sequence) clear(batch []switching, step *api.MigrationStep) []*corev1.Pod {
+	var gone, again []*corev1.Pod
+	nodes := map[string]*switching{}
+	for i := range batch {
+		nodes[batch[i].node.Name] = &batch[i]
+	}
+	for _, pod := range s.state.Snapshot.Pods {
+		if nodes[pod.Spec.NodeName] == nil || snapshot.Finished(pod) || len(s.state.Claims.OfPod(pod)) == 0 && len(cluster.ExtendedResources(pod)) == 0 {
+			continue
+		}
+		if metav1.GetControllerOfNoCopy(pod) == nil {
+			gone = append(gone, pod)
+		} else {
+			again = append(again, pod)
+		}
+	}
+	step.Evicted, step.Deleted = len(again), len(gone)
+	after := whatif.Evict(whatif.Delete(s.state.Snapshot, gone), again)
+	after.Nodes = slices.Clone(after.Nodes)
+	for i, node := range after.Nodes {
+		b := nodes[node.Name]
+		if b == nil {
+			continue
+		}
+		switched := node.DeepCopy()
+		for _, resource := range b.resources {
+			delete(switched.Status.Allocatable, resource)
+			delete(switched.Status.Capacity, resource)
+		}
+		after.Nodes[i] = switched
+		if b.like != "" {
+			after = whatif.PublishLike(after, b.driver, b.like, node.Name, b.devices)
+		}
+	}
+	s.state = s.state.Amended(after)
+	pods := make([]*corev1.Pod, 0, len(again))
+	for _, pod := range again {
+		pods = append(pods, s.state.Snapshot.Pod(pod.Namespace, pod.Name))
+	}
+	return pods
+}
+
+// place looks for nodes for pods that left theirs, after those that wait already.
+func (s *sequence) place(ctx context.Context, pods []*corev1.Pod) error {
+	queue := slices.Concat(s.waiting, pods)
+	slices.SortStableFunc(queue, func(a, b *corev1.Pod) int {
+		return cmp.Compare(ptr.Deref(b.Spec.Priority, 0), ptr.Deref(a.Spec.Priority, 0))
+	})
+	s.waiting = nil
+	for _, pod := range queue {
+		after, err := s.on(ctx, s.state, pod)
+		if err != nil {
+			return err
+		}
+		if after == nil {
+			s.waiting = append(s.waiting, pod)
+			continue
+		}
+		s.state = after
+	}
+	return nil
+}
+
+// on returns the cluster in which a pod has a node; nil if it finds none.
+func (s *sequence) on(ctx context.Context, state *cluster.Cluster, pod *corev1.Pod) (*cluster.Cluster, error) {
+	if s.placed++; s.placed > placeMost {
+		return nil, errEnough
+	}
+	r, err := allocator.Place(ctx, state, pod, nil)
+	var undecided *allocator.UndecidedError
+	switch {
+	case errors.As(err, &undecided), err == nil && r == nil:
+		return nil, nil
+	case err != nil:
+		return nil, fmt.Errorf("place pod %s/%s: %w", pod.Namespace, pod.Name, err)
+	}
+	return state.Amended(whatif.Reserve(state.Snapshot, *r)), nil
+}
+
+// move moves workloads, of which all pods have to fit: those with few pods first.
+func (s *sequence) move(ctx context.Context, step *api.MigrationStep) error {
+	slices.SortStableFunc(s.moves, func(a, b *moving) int { return cmp.Compare(len(a.group.pods), len(b.group.pods)) })
+	left := s.moves[:0:0]
+	for _, w := range s.moves {
+		after, err := s.moved(ctx, w)
+		if err != nil {
+			return err
+		}
+		if after == nil {
+			left = append(left, w)
+			continue
+		}
+		s.state = after
+		s.waiting = slices.DeleteFunc(s.waiting, func(pod *corev1.Pod) bool {
+			return slices.ContainsFunc(w.group.pods, func(was *corev1.Pod) bool { return was.Namespace == pod.Namespace && was.Name == pod.Name })
+		})
+		step.Moves = append(step.Moves, w.object)
+		// What its pods had is free.
+		if err := s.place(ctx, nil); err != nil {
+			return err
+		}
+	}
+	s.moves = left
+	return nil
+}
+
+// moved returns the cluster in which all pods of a workload have claims and nodes; nil if one finds
+// none.
+func (s *sequence) moved(ctx context.Context, w *moving) (*cluster.Cluster, error) {
+	var before []*corev1.Pod
+	for _, pod := range w.group.pods {
+		if now := s.state.Snapshot.Pod(pod.Namespace, pod.Name); now != nil {
+			before = append(before, now)
+		}
+	}
+	after := *whatif.Delete(s.state.Snapshot, before)
+	after.Templates = slices.Concat(after.Templates, w.editor.templates)
+	snapshot.SortByName(after.Templates)
+	spec, err := whatif.Edited(w.editor.spec, w.editor.edits, w.editor.path)
+	if err != nil {
+		return nil, fmt.Errorf("edit %s: %w", w.object, err)
+	}
+	state := s.state.Amended(&after)
+	for _, pod := range w.group.pods {
+		if state, err = s.on(ctx, state, asEdited(pod, spec, pod.Name)); state == nil || err != nil {
+			return nil, err
+		}
+	}
+	return state, nil
+}
+
+// asEdited returns a new pod of a workload, as its edits make it.
+func asEdited(pod *corev1.Pod, spec *corev1.PodSpec, name string) *corev1.Pod {
+	edited := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{
+		Namespace: pod.Namespace, Name: name, UID: pod.UID + "-…", Labels: pod.Labels, CreationTimestamp: pod.CreationTimestamp, OwnerReferences: pod.OwnerReferences,
+	}, Spec: *spec, Status: corev1.PodStatus{Phase: corev1.PodPending}}
+	edited.Spec.NodeName = ""
+	return edited
+}
+
+// switchCommands returns the commands that take the device plugin from a node.
+func switchCommands(s *switching) []string {
+	commands := []string{shell.Drain(s.node.Name, s.bare)}
+	if s.node.Labels[labelDeploy] != "" {
+		commands = append(commands, labelCommand(s.node.Name, "false"))
+	} else {
+		commands = append(commands, fmt.Sprintf("# let the DaemonSet of the device plugin for %s select node %s no longer", english.JoinAnd(texts(s.resources)), s.node.Name))
+	}
+	return append(commands, "kubectl uncordon "+shell.Node(s.node.Name))
+}
+
+// backCommands returns the commands that give the device plugin its node back.
+func backCommands(s *switching) []string {
+	commands := []string{shell.Drain(s.node.Name, s.bare)}
+	if s.node.Labels[labelDeploy] != "" {
+		commands = append(commands, labelCommand(s.node.Name, s.node.Labels[labelDeploy]))
+	} else {
+		commands = append(commands, fmt.Sprintf("# let the DaemonSet of the device plugin for %s select node %s again", english.JoinAnd(texts(s.resources)), s.node.Name))
+	}
+	return append(commands, "kubectl uncordon "+shell.Node(s.node.Name))
+}
+
+func labelCommand(node, value string) string {
+	return "kubectl label node " + shell.Node(node) + " " + shell.Quote(labelDeploy+"="+value) + " --overwrite"
+}
+
+func texts(resources []corev1.ResourceName) []string {
+	list := make([]string, 0, len(resources))
+	for _, resource := range resources {
+		list = append(list, string(resource))
+	}
+	return list
+}
