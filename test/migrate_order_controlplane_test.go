@@ -4,6 +4,7 @@
 package test
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -13,8 +14,11 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
 
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
+	facts "github.com/kubectl-dra/kubectl-dra/pkg/cluster"
+	"github.com/kubectl-dra/kubectl-dra/pkg/commands"
 )
 
 // TestMigrateInOrder takes the steps of "migrate" as they are printed, on a real control plane: after
@@ -63,7 +67,9 @@ spec:
 		"apiVersion: resource.k8s.io/v1\nkind: DeviceClass\nmetadata: {name: gpu.nvidia.com}\nspec: {selectors: [{cel: {expression: \"device.driver == 'gpu.nvidia.com'\"}}]}",
 		deployment("big", 3, 3), deployment("small", 1, 1),
 	}, "\n---\n"))
-	// settled waits until so many pods have nodes, and others are known not to fit.
+	// settled waits until so many pods have nodes, others are known not to fit, and workloads that
+	// moved have no pod left that asks for the resource of the device plugin.
+	moved := map[string]bool{}
 	settled := func(placed, waiting int) {
 		t.Helper()
 		var with, without int
@@ -72,6 +78,8 @@ spec:
 			with, without = 0, 0
 			for _, pod := range pods {
 				switch {
+				case moved[pod.Labels["app"]] && len(facts.ExtendedResources(pod)) > 0:
+					return false
 				case pod.DeletionTimestamp != nil:
 				case pod.Spec.NodeName != "":
 					with++
@@ -86,8 +94,7 @@ spec:
 	}
 	settled(4, 0)
 	for step := 1; ; step++ {
-		var plan api.Migration
-		c.askJSON(t, &plan, "migrate", "-A")
+		plan := c.migration(t)
 		if len(plan.Steps) == 0 {
 			if step != 4 || plan.Undecided != "" || len(plan.Workloads) > 0 {
 				t.Errorf("after %d steps: %+v", step-1, plan)
@@ -99,29 +106,51 @@ spec:
 		if next.Devices != 4 || len(next.Nodes) != 1 {
 			t.Fatalf("step %d: %+v", step, next)
 		}
-		c.pasteAll(t, next.Commands)
 		name := next.Nodes[0]
-		mustDo(t, func() error {
-			n, err := c.kube.CoreV1().Nodes().Get(t.Context(), name, metav1.GetOptions{})
-			if err != nil {
-				return err
-			}
-			if got := n.Labels["nvidia.com/gpu.deploy.device-plugin"]; got != "false" || n.Spec.Unschedulable {
-				t.Fatalf("node %s: label %q, cordoned: %v", name, got, n.Spec.Unschedulable)
-			}
-			patch, err := json.Marshal([]map[string]any{{"op": "remove", "path": "/status/allocatable/nvidia.com~1gpu"}, {"op": "remove", "path": "/status/capacity/nvidia.com~1gpu"}})
-			if err != nil {
-				return err
-			}
-			_, err = c.kube.CoreV1().Nodes().Patch(t.Context(), name, types.JSONPatchType, patch, metav1.PatchOptions{}, "status")
-			return err
-		})
+		left := make(chan error, 1)
+		go func() { left <- c.leaves(t.Context(), name) }()
+		c.pasteAll(t, next.Commands)
+		if err := <-left; err != nil {
+			t.Fatal(err)
+		}
 		c.createAll(t, ns, slice(name))
 		for i := range plan.Workloads {
 			if w := &plan.Workloads[i]; slices.Contains(next.Moves, w.Object) {
 				c.pasteAll(t, w.Commands)
+				moved[w.Object.Name] = true
 			}
 		}
 		settled(4-next.Waiting, next.Waiting)
 	}
+}
+
+// migration returns the plan for all namespaces, with all times that it has in commands.
+func (c *cluster) migration(t *testing.T) *api.Migration {
+	t.Helper()
+	streams, _, out, errOut := genericiooptions.NewTestIOStreams()
+	if code := commands.Run(t.Context(), []string{"migrate", "-o", "json", "--kubeconfig", c.kubeconfig}, streams, commands.Build{Version: "v0.0.0-test"}); code != 0 {
+		t.Fatalf("exit code %d: %s", code, errOut)
+	}
+	plan := &api.Migration{}
+	if err := json.Unmarshal(out.Bytes(), plan); err != nil {
+		t.Fatal(err)
+	}
+	return plan
+}
+
+// leaves is the device plugin of a node: once the label of the node says so, its resource is gone, as
+// the kubelet writes it then.
+func (c *cluster) leaves(ctx context.Context, node string) error {
+	err := poll(ctx, func() bool {
+		n, err := c.kube.CoreV1().Nodes().Get(ctx, node, metav1.GetOptions{})
+		return err == nil && n.Labels["nvidia.com/gpu.deploy.device-plugin"] == "false"
+	})
+	if err != nil {
+		return fmt.Errorf("wait for the label of node %s: %w", node, err)
+	}
+	patch := `{"status": {"allocatable": {"nvidia.com/gpu": "0"}, "capacity": {"nvidia.com/gpu": "0"}}}`
+	if _, err := c.kube.CoreV1().Nodes().Patch(ctx, node, types.StrategicMergePatchType, []byte(patch), metav1.PatchOptions{}, "status"); err != nil {
+		return fmt.Errorf("change node %s: %w", node, err)
+	}
+	return nil
 }

@@ -45,8 +45,8 @@ func newMigrate(streams genericiooptions.IOStreams, config *genericclioptions.Co
 		Short: "Show what has to change to move from device plugins to DRA",
 		Long: `Show what has to change so that pods get from DRA drivers what device plugins
 give them, such as nvidia.com/gpu: which nodes offer hardware in which way, what
-becomes of each workload that asks for extended resources, and which quotas do
-not limit claims.
+becomes of each workload that asks for extended resources, in which order to
+switch nodes and move workloads, and which quotas do not limit claims.
 
 A workload stays as it is if a DeviceClass has its resource as
 extendedResourceName: the scheduler takes the device plugin on nodes that have
@@ -57,6 +57,10 @@ of its present pods. Node selectors for labels of NVIDIA's feature discovery
 become expressions where devices publish the same value; others stay. What a
 device plugin shares, by time-slicing or MPS, cannot be asked for by a claim for
 each pod.
+
+The allocator also decides the order: which pods that leave a node wait then, and
+which workloads fit, with what the driver is expected to publish. --commands
+prints how to switch a node, and how to go back.
 
 The class of a resource is the one that names it, or else the one whose driver
 has its name: gpu.nvidia.com for nvidia.com/gpu. --class chooses another one.

@@ -2,6 +2,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package migration finds what has to change so that pods get from DRA drivers what device plugins
-// give them: by node, by workload and by quota. It stands above pkg/inventory and pkg/whatif; it
+// give them: by node, by workload and by quota, and in which order. It stands above pkg/inventory and pkg/whatif; it
 // reads nothing and prints nothing.
 package migration

@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -431,26 +432,36 @@ func asEdited(pod *corev1.Pod, spec *corev1.PodSpec, name string) *corev1.Pod {
 	return edited
 }
 
-// switchCommands returns the commands that take the device plugin from a node.
+// switchCommands returns the commands that take the device plugin from a node. Before the plugin has
+// gone, the node must not be uncordoned: the pods would come back.
 func switchCommands(s *switching) []string {
-	commands := []string{shell.Drain(s.node.Name, s.bare)}
-	if s.node.Labels[labelDeploy] != "" {
-		commands = append(commands, labelCommand(s.node.Name, "false"))
-	} else {
-		commands = append(commands, fmt.Sprintf("# let the DaemonSet of the device plugin for %s select node %s no longer", english.JoinAnd(texts(s.resources)), s.node.Name))
+	commands := []string{shell.Drain(s.node.Name, s.bare), pluginCommand(s, "false", "no longer")}
+	if s.like != "" || s.devices == 0 {
+		commands = append(commands, fmt.Sprintf("# let the DaemonSet of driver %s select node %s", s.driver, s.node.Name))
+	}
+	for _, resource := range s.resources {
+		path := "jsonpath={.status.allocatable." + strings.ReplaceAll(string(resource), ".", `\.`) + "}=0"
+		commands = append(commands, "kubectl wait "+shell.Quote("--for="+path)+" "+shell.Quote("node/"+s.node.Name)+" --timeout=15m")
 	}
 	return append(commands, "kubectl uncordon "+shell.Node(s.node.Name))
 }
 
 // backCommands returns the commands that give the device plugin its node back.
 func backCommands(s *switching) []string {
-	commands := []string{shell.Drain(s.node.Name, s.bare)}
-	if s.node.Labels[labelDeploy] != "" {
-		commands = append(commands, labelCommand(s.node.Name, s.node.Labels[labelDeploy]))
-	} else {
-		commands = append(commands, fmt.Sprintf("# let the DaemonSet of the device plugin for %s select node %s again", english.JoinAnd(texts(s.resources)), s.node.Name))
+	commands := []string{shell.Drain(s.node.Name, true)}
+	if s.like != "" || s.devices == 0 {
+		commands = append(commands, fmt.Sprintf("# let the DaemonSet of driver %s select node %s no longer", s.driver, s.node.Name))
 	}
-	return append(commands, "kubectl uncordon "+shell.Node(s.node.Name))
+	return append(commands, pluginCommand(s, cmp.Or(s.node.Labels[labelDeploy], "true"), "again"), "kubectl uncordon "+shell.Node(s.node.Name))
+}
+
+// pluginCommand returns the command that sets the label of the GPU Operator for its device plugin.
+// Other device plugins have no such label.
+func pluginCommand(s *switching, value, change string) string {
+	if s.node.Labels[labelDeploy] != "" {
+		return labelCommand(s.node.Name, value)
+	}
+	return fmt.Sprintf("# let the DaemonSet of the device plugin for %s select node %s %s", english.JoinAnd(texts(s.resources)), s.node.Name, change)
 }
 
 func labelCommand(node, value string) string {

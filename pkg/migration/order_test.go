@@ -158,12 +158,16 @@ func TestOrderKeeps(t *testing.T) {
 	if len(found.Steps) != 1 || stepLine(&found.Steps[0]) != "a: 4 as d, 1 leave, move train" {
 		t.Errorf("%+v", found.Steps)
 	}
-	want := []string{"kubectl drain a --ignore-daemonsets --delete-emptydir-data", "kubectl label node a nvidia.com/gpu.deploy.device-plugin=false --overwrite", "kubectl uncordon a"}
-	if diff := cmp.Diff(want, found.Steps[0].Commands); diff != "" {
+	if diff := cmp.Diff([]string{
+		"kubectl drain a --ignore-daemonsets --delete-emptydir-data", "kubectl label node a nvidia.com/gpu.deploy.device-plugin=false --overwrite",
+		"# let the DaemonSet of driver gpu.nvidia.com select node a", `kubectl wait '--for=jsonpath={.status.allocatable.nvidia\.com/gpu}=0' node/a --timeout=15m`, "kubectl uncordon a",
+	}, found.Steps[0].Commands); diff != "" {
 		t.Error(diff)
 	}
-	want[1] = "kubectl label node a nvidia.com/gpu.deploy.device-plugin=true --overwrite"
-	if diff := cmp.Diff(want, found.Steps[0].Back); diff != "" {
+	if diff := cmp.Diff([]string{
+		"kubectl drain a --ignore-daemonsets --delete-emptydir-data --force", "# let the DaemonSet of driver gpu.nvidia.com select node a no longer",
+		"kubectl label node a nvidia.com/gpu.deploy.device-plugin=true --overwrite", "kubectl uncordon a",
+	}, found.Steps[0].Back); diff != "" {
 		t.Error(diff)
 	}
 	only, err := Find(t.Context(), c, Options{Namespace: "ml"})

@@ -152,8 +152,9 @@ type MigrationStep struct {
 	Back     []string `json:"back"`
 }
 
-// MigrationKept is a node whose device plugin stays, and the reason.
+// MigrationKept is a node whose device plugin stays.
 type MigrationKept struct {
+	// Node is the name of the node, Reason says why its device plugin stays.
 	Node   string `json:"node"`
 	Reason string `json:"reason"`
 }
