@@ -138,8 +138,8 @@ func (c *cluster) migration(t *testing.T) *api.Migration {
 	return plan
 }
 
-// leaves is the device plugin of a node: once the label of the node says so, its resource is gone, as
-// the kubelet writes it then.
+// leaves takes the resource of the device plugin from a node once the label of the node says so, as
+// the kubelet does.
 func (c *cluster) leaves(ctx context.Context, node string) error {
 	err := poll(ctx, func() bool {
 		n, err := c.kube.CoreV1().Nodes().Get(ctx, node, metav1.GetOptions{})

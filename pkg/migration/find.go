@@ -85,8 +85,8 @@ type finder struct {
 	chosen  map[string]string
 	// decided counts the workloads that the allocator decided.
 	decided int
-	// moving are the workloads that ask by claims in the future, and stuck are those that cannot, or
-	// of which that is not known.
+	// moving are the workloads that ask by claims in the future, stuck are workloads that cannot, or
+	// may not.
 	moving []*moving
 	stuck  []*group
 }

@@ -222,7 +222,7 @@ func (f *finder) publishedOn(node, driver string) int {
 	return count
 }
 
-// nodeLike returns a node with devices of a driver whose hardware is most like that of a node: with
+// nodeLike returns a node with devices of a driver whose hardware is most like another node's: with
 // the same product, as labels tell, or of the same type of instance; empty if there is none. A node
 // with most devices is taken.
 func (f *finder) nodeLike(node *corev1.Node, driver string) string {

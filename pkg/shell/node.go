@@ -13,7 +13,7 @@ func Node(name string) string {
 	return Quote(name)
 }
 
-// Drain returns the command that evicts the pods of a node, but for those of DaemonSets. With force, it
+// Drain returns the command that evicts the pods of a node, except pods of DaemonSets. With force, it
 // also deletes pods that nothing creates again.
 func Drain(node string, force bool) string {
 	command := "kubectl drain " + Node(node) + " --ignore-daemonsets --delete-emptydir-data"

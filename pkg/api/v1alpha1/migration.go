@@ -137,8 +137,8 @@ type MigrationStep struct {
 	Driver  string `json:"driver"`
 	Devices int    `json:"devices"`
 	Like    string `json:"like,omitempty"`
-	// Evicted counts the pods with devices that leave the nodes and are created again, Deleted the ones
-	// that nothing creates again.
+	// Evicted counts the pods with devices that leave the nodes and are created again, Deleted counts
+	// pods that nothing creates again.
 	Evicted int `json:"evicted"`
 	Deleted int `json:"deleted,omitempty"`
 	// Moves are the workloads of which all pods fit then, as claims.
