@@ -199,7 +199,7 @@ from a cluster or from a snapshot file, and changes nothing unless it is told to
 		top.New(streams, config),
 	)
 	cli.AddCommands(root, "Look at a node",
-		nodeprobe.New(streams, config),
+		nodeprobe.New(streams, config, clientVersion(build).Version),
 	)
 	cli.AddCommands(root, "Try it out",
 		trial.New(streams, config),

@@ -115,21 +115,22 @@ func (p *Printer) IsShort() bool {
 // PrintFindings writes findings in the format of the flags: the object for machines, the
 // report, or the text. It reports whether it was the text.
 func (p *Printer) PrintFindings(object runtime.Object, of func() *render.Report, text func(io.Writer, render.Options) error) (bool, error) {
-	return p.printReport(object, func(w io.Writer) error { return reportWriters()[p.report](w, of()) }, text)
+	return p.PrintReport(object, func(w io.Writer, format string) error { return reportWriters()[format](w, of()) }, text)
 }
 
 // PrintTest writes the result of a test in the format of the flags, of which [FormatJUnit]
 // is one.
 func (p *Printer) PrintTest(r *api.TestReport) error {
-	_, err := p.printReport(r, func(w io.Writer) error { return render.TrialsJUnit(w, r) },
+	_, err := p.PrintReport(r, func(w io.Writer, _ string) error { return render.TrialsJUnit(w, r) },
 		func(w io.Writer, opts render.Options) error { return render.Trials(w, r, opts) })
 	return err
 }
 
-func (p *Printer) printReport(object runtime.Object, write func(io.Writer) error, text func(io.Writer, render.Options) error) (isText bool, err error) {
+// PrintReport is like [Printer.PrintFindings], for a verb that writes its reports itself.
+func (p *Printer) PrintReport(object runtime.Object, write func(w io.Writer, format string) error, text func(io.Writer, render.Options) error) (isText bool, err error) {
 	switch {
 	case p.report != "":
-		return false, write(p.out)
+		return false, write(p.out, p.report)
 	case p.Machine != nil:
 		if err := p.Machine.PrintObj(object, p.out); err != nil {
 			return false, fmt.Errorf("print what was found: %w", err)

@@ -43,8 +43,8 @@ type conformFlags struct {
 }
 
 const (
-	// reportJUnit is the report format of this verb.
-	reportJUnit = "junit"
+	// formatMarkdown is the format of the report to publish.
+	formatMarkdown = "markdown"
 	// maxCommandOutput limits the shown output of a command.
 	maxCommandOutput = 4 << 10
 )
@@ -72,7 +72,9 @@ and the driver stays stopped. What was not tried is marked ?, and so is what a
 driver may choose.
 
 The exit code is 0 if the driver meets all requirements, 1 if it breaks one,
-and 2 if it breaks none and not all are known. -o junit is for pipelines.`,
+and 2 if it breaks none and not all are known. -o junit is for pipelines, and
+-o markdown is a report to publish: versions, requirements, results, each call
+of the driver with its reply, and how to try what was not tried.`,
 		Example: `  # The claim test has a device of the driver and no pod
   kubectl dra node-probe conform test -n drivers --driver gpu.example.com
 
@@ -80,10 +82,13 @@ and 2 if it breaks none and not all are known. -o junit is for pipelines.`,
   kubectl dra node-probe conform one two --driver gpu.example.com \
     --unallocated pending --foreign nic \
     --restart-command 'systemctl restart gpu-driver' \
-    --stop-command 'systemctl stop gpu-driver' -o junit > conform.xml`,
+    --stop-command 'systemctl stop gpu-driver' -o junit > conform.xml
+
+  # A report to publish
+  kubectl dra node-probe conform test -n drivers -o markdown > CONFORMANCE.md`,
 		Args: cobra.MinimumNArgs(1),
 		// This check is also made before it runs on another node.
-		PreRun: func(*cobra.Command, []string) { flags.output.Reports = []string{reportJUnit} },
+		PreRun: func(*cobra.Command, []string) { flags.output.Reports = []string{cli.FormatJUnit, formatMarkdown} },
 		RunE:   func(cmd *cobra.Command, args []string) error { return flags.run(cmd, args) },
 	}
 	f := cmd.Flags()
@@ -109,7 +114,7 @@ func (f *conformFlags) run(cmd *cobra.Command, names []string) error {
 		return err
 	}
 	if printer.Names {
-		return cli.Usagef("Allowed are wide, json, yaml, junit and templates.", "-o name: requirements have no name")
+		return cli.Usagef("Allowed are wide, json, yaml, junit, markdown and templates.", "-o name: requirements have no name")
 	}
 	snap, err := f.cluster(cmd, f.streams)
 	if err != nil {
@@ -124,8 +129,12 @@ func (f *conformFlags) run(cmd *cobra.Command, names []string) error {
 		return err
 	}
 	found, err := driver.Conform(cmd.Context(), host, f.driver, *opts)
-	if _, printErr := printer.PrintFindings(found, func() *render.Report { return conformReport(found) },
-		func(w io.Writer, o render.Options) error { return writeConformance(w, found, o) }); err == nil {
+	if _, printErr := printer.PrintReport(found, func(w io.Writer, format string) error {
+		if format == formatMarkdown {
+			return writeConformanceMarkdown(w, found)
+		}
+		return render.JUnit(w, conformReport(found))
+	}, func(w io.Writer, o render.Options) error { return writeConformance(w, found, o) }); err == nil {
 		err = printErr
 	}
 	if err != nil {
@@ -149,7 +158,7 @@ func (f *conformFlags) options(cmd *cobra.Command, snap *snapshot.Snapshot, name
 	}
 	opts := &driver.ConformOptions{
 		CallOptions: driver.CallOptions{Timeout: f.timeout, Resolve: resolver(f.host())},
-		Cluster:     snap, Settle: f.settle, RemovesSlices: f.removesSlices,
+		Cluster:     snap, Settle: f.settle, RemovesSlices: f.removesSlices, Program: f.version,
 		Restart: f.shell("restart-command", f.restart), Stop: f.shell("stop-command", f.stop),
 	}
 	for _, name := range names {

@@ -8,8 +8,12 @@ package nodeprobe_test
 import (
 	"encoding/json"
 	"encoding/xml"
+	"errors"
 	"os"
 	"path/filepath"
+	"runtime"
+	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -52,6 +56,40 @@ func TestNodeProbeConform(t *testing.T) {
 	out, _, _ = n.probe("conform", "train", "-n", "ml", "-o", "junit")
 	if err := xml.Unmarshal([]byte(out), &suites); err != nil || suites.Suite.Tests != 19 {
 		t.Errorf("%v: %s", err, out)
+	}
+	out, said, code = n.probe("conform", "train", "-n", "ml", "-o", "markdown")
+	if code != cli.ExitUndetermined || said != "" || strings.Contains(out, n.dir) {
+		t.Errorf("exit code %d, %s: %s", code, said, out)
+	}
+	has(t, "Markdown", out, "# Conformance of DRA driver `gpu.example.com`", "| kubectl-dra | ", "| `conform/prepare-twice` | met | ", "`--unallocated`", "| `v1.DRAPlugin/NodePrepareResources` | `ml/train`")
+}
+
+// TestNodeProbeConformFindsImage finds the pod of a driver by the process that serves its
+// endpoint.
+func TestNodeProbeConformFindsImage(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("only Linux says which process serves a socket")
+	}
+	n := newProbedNode(t, nil)
+	const uid = "0b5e9a2c-3c55-4b9f-9d3b-5f0b8d7c1a11"
+	pod := "---\napiVersion: v1\nkind: Pod\nmetadata: {name: driver-x, namespace: kube-system, uid: " + uid + "}\n" +
+		"spec: {nodeName: node-1, containers: [{name: plugin, image: registry.example.com/gpu:v7}, {name: health, image: registry.example.com/gpu:v7}]}\n"
+	cluster, err := os.ReadFile(n.cluster)
+	if err != nil {
+		t.Fatal(err)
+	}
+	process := filepath.Join(n.dir, "proc", strconv.Itoa(os.Getpid()))
+	if err := errors.Join(
+		os.WriteFile(n.cluster, append(cluster, pod...), 0o600),
+		os.MkdirAll(process, 0o750),
+		os.WriteFile(filepath.Join(process, "cgroup"), []byte("0::/kubepods.slice/kubepods-pod"+strings.ReplaceAll(uid, "-", "_")+".slice/cri-containerd-abc.scope\n"), 0o600),
+	); err != nil {
+		t.Fatal(err)
+	}
+	var found driver.Conformance
+	out, _, _ := n.probe("conform", "train", "-n", "ml", "-o", "json")
+	if err := json.Unmarshal([]byte(out), &found); err != nil || !slices.Equal(found.Software.Images, []string{"registry.example.com/gpu:v7"}) {
+		t.Errorf("%v: images %q", err, found.Software.Images)
 	}
 }
 

@@ -33,6 +33,8 @@ type probeFlags struct {
 	name          string
 	root, kubelet string
 	cdi           []string
+	// version is the version of the program.
+	version string
 }
 
 // addTo adds the flags to node-probe and all that is below it.

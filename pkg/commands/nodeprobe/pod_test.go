@@ -55,7 +55,7 @@ func TestRemoteLine(t *testing.T) {
 	config := genericclioptions.NewConfigFlags(true)
 	root := &cobra.Command{Use: "kubectl-dra"}
 	cli.AddFlags(root.PersistentFlags(), cli.GroupCluster, config.AddFlags)
-	root.AddCommand(New(streams, config))
+	root.AddCommand(New(streams, config, ""))
 	cmd, rest, err := root.Find([]string{"node-probe", "prepare"})
 	if err != nil || len(rest) > 0 {
 		t.Fatal(err, rest)

@@ -18,9 +18,9 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
-// New returns the command node-probe with its subcommands.
-func New(streams genericiooptions.IOStreams, config *genericclioptions.ConfigFlags) *cobra.Command {
-	flags := &probeFlags{reading: cli.NewReadingFlags(config), output: cli.NewOutputFlags(), remote: &remoteFlags{}}
+// New returns the command node-probe with its subcommands. The version is the program's.
+func New(streams genericiooptions.IOStreams, config *genericclioptions.ConfigFlags, version string) *cobra.Command {
+	flags := &probeFlags{reading: cli.NewReadingFlags(config), output: cli.NewOutputFlags(), remote: &remoteFlags{}, version: version}
 	gpus := &gpuFlags{}
 	cmd := &cobra.Command{
 		Use:   "node-probe",

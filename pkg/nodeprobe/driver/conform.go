@@ -28,7 +28,9 @@ import (
 // It only fails if ctx ends; the results until then are in the answer, too.
 func Conform(ctx context.Context, host *node.Host, driver string, opts ConformOptions) (*Conformance, error) {
 	c := &conformer{
-		host: host, opts: opts, out: &Conformance{TypeMeta: typeMeta("DriverConformance"), Driver: driver, Claims: []Claim{}, Results: []Conformity{}},
+		host: host, opts: opts, out: &Conformance{
+			TypeMeta: typeMeta("DriverConformance"), Driver: driver, Software: softwareOf(host, &opts), Claims: []Claim{}, Results: []Conformity{},
+		},
 		open: map[Claim]bool{},
 	}
 	for _, claim := range opts.Claims {
@@ -39,11 +41,14 @@ func Conform(ctx context.Context, host *node.Host, driver string, opts ConformOp
 	calling, stop := outlasting(ctx, lastAnswer)
 	defer stop()
 	for _, r := range c.requirements() {
+		c.exchanges = nil
 		v := r.try(calling)
 		if err := ctx.Err(); err != nil {
 			return c.out, err
 		}
-		c.out.Results = append(c.out.Results, Conformity{Name: r.name, State: v.state, Message: v.message, Source: r.source})
+		c.out.Results = append(c.out.Results, Conformity{
+			Name: r.name, State: v.state, Message: v.message, Source: r.source, Needs: v.needs, Exchanges: c.exchanges,
+		})
 	}
 	return c.out, nil
 }
@@ -61,6 +66,8 @@ type conformer struct {
 	unstable bool
 	// open are the claims that may be prepared.
 	open map[Claim]bool
+	// exchanges are the calls for the requirement that is tested.
+	exchanges []Exchange
 }
 
 // requirement is a rule for drivers.
@@ -73,18 +80,24 @@ type requirement struct {
 type verdict struct {
 	state   node.State
 	message string
+	// needs is set if the requirement was not tested.
+	needs Need
 }
 
 func conforms(format string, args ...any) verdict {
-	return verdict{node.OK, fmt.Sprintf(format, args...)}
+	return verdict{state: node.OK, message: fmt.Sprintf(format, args...)}
 }
 
 func fails(format string, args ...any) verdict {
-	return verdict{node.Problem, fmt.Sprintf(format, args...)}
+	return verdict{state: node.Problem, message: fmt.Sprintf(format, args...)}
 }
 
 func open(format string, args ...any) verdict {
-	return verdict{node.Unknown, fmt.Sprintf(format, args...)}
+	return verdict{state: node.Unknown, message: fmt.Sprintf(format, args...)}
+}
+
+func untested(needs Need, format string, args ...any) verdict {
+	return verdict{state: node.Unknown, message: "not tried: " + fmt.Sprintf(format, args...), needs: needs}
 }
 
 // requirements returns all of them, each after its dependencies.
@@ -118,9 +131,10 @@ func (c *conformer) registration(ctx context.Context) verdict {
 	var found Preparation
 	plugin := found.choose(c.host, c.out.Driver, all)
 	if plugin == nil {
-		return verdict{found.Checks[0].State, found.Checks[0].Message}
+		return verdict{state: found.Checks[0].State, message: found.Checks[0].Message}
 	}
 	c.plugin, c.out.Endpoint = plugin, plugin.Endpoint
+	c.out.Software.Services, c.out.Software.Images = plugin.Versions, c.images(ctx)
 	if problems := validation.IsDNS1123Subdomain(plugin.Name); len(plugin.Name) > maxName || len(problems) > 0 {
 		return fails("registers as %q, which is not a valid driver name", plugin.Name)
 	}
@@ -132,7 +146,7 @@ func (c *conformer) registration(ctx context.Context) verdict {
 
 // absent returns the verdict for requirements that need a driver, if there is none.
 func (c *conformer) absent() (verdict, bool) {
-	return open("not tried: no instance of the driver could be chosen"), c.plugin == nil
+	return untested(NeedDriver, "no instance of the driver could be chosen"), c.plugin == nil
 }
 
 func (c *conformer) versions(context.Context) verdict {
@@ -186,6 +200,9 @@ func (c *conformer) call(ctx context.Context, operation Operation, names ...stri
 	if operation == UnprepareOperation && call.Error == "" {
 		delete(c.open, calls.order.Claim)
 	}
+	c.exchanges = append(c.exchanges, Exchange{Service: call.Service, Method: call.Method, Claims: []ClaimReply{{
+		Claim: calls.order.Claim, Replied: slices.Contains(call.Replied, calls.order.Claim.UID), Error: call.Error, Devices: call.DeepCopy().Devices,
+	}}})
 	return call, worstOf(calls.done.Checks, names...)
 }
 
@@ -198,7 +215,7 @@ func worstOf(checks []node.Check, names ...string) verdict {
 			continue
 		}
 		if worst.message == "" || check.State == node.Problem && worst.state != node.Problem || check.State == node.Unknown && worst.state == node.OK {
-			worst = verdict{check.State, check.Message}
+			worst = verdict{state: check.State, message: check.Message}
 		}
 	}
 	return worst
@@ -210,7 +227,7 @@ func (c *conformer) untried() (verdict, bool) {
 	if v, none := c.absent(); none {
 		return v, true
 	}
-	return open("not tried: the claim could not be prepared"), c.first == nil
+	return untested(NeedPrepared, "the claim could not be prepared"), c.first == nil
 }
 
 func (c *conformer) prepare(ctx context.Context) verdict {
@@ -261,7 +278,7 @@ func (c *conformer) unprepareTwice(ctx context.Context) verdict {
 		return v
 	}
 	if c.open[claimOf(c.opts.Claims[0])] {
-		return open("not tried: the claim could not be unprepared the first time")
+		return untested(NeedUnprepared, "the claim could not be unprepared the first time")
 	}
 	second, v := c.call(ctx, UnprepareOperation, checkCall, checkReply)
 	if second.Error != "" {
@@ -298,7 +315,7 @@ func (c *conformer) unknownClaim() Claim {
 
 // send makes one call for several claims. Claims that it may prepare are unprepared in the
 // end.
-func (c *conformer) send(ctx context.Context, operation Operation, claims ...Claim) (map[string]reply, error) {
+func (c *conformer) send(ctx context.Context, operation Operation, claims ...Claim) (replies map[string]reply, err error) {
 	ctx, cancel := context.WithTimeout(ctx, c.opts.timeout())
 	defer cancel()
 	versions := c.plugin.draVersions()
@@ -315,8 +332,8 @@ func (c *conformer) send(ctx context.Context, operation Operation, claims ...Cla
 			c.open[claim] = true
 		}
 	}
-	replies, err := conn.draCall(ctx, versions[0], operation, claims...)
-	if err != nil {
+	defer func() { c.exchanges = append(c.exchanges, exchangeOf(versions[0], operation, claims, replies, err)) }()
+	if replies, err = conn.draCall(ctx, versions[0], operation, claims...); err != nil {
 		return nil, conn.failed(err)
 	}
 	if operation == UnprepareOperation {
@@ -329,13 +346,27 @@ func (c *conformer) send(ctx context.Context, operation Operation, claims ...Cla
 	return replies, nil
 }
 
+// exchangeOf records a call and its outcome.
+func exchangeOf(service string, operation Operation, claims []Claim, replies map[string]reply, err error) Exchange {
+	e := Exchange{Service: service, Method: method(operation), Claims: make([]ClaimReply, 0, len(claims))}
+	if err != nil {
+		e.Error = reason(err)
+	}
+	for _, claim := range claims {
+		own, replied := replies[claim.UID]
+		devices := own.devices[:min(len(own.devices), maxDevices)]
+		e.Claims = append(e.Claims, ClaimReply{Claim: claim, Replied: replied, Error: clip(own.err), Devices: devicesOf(devices)})
+	}
+	return e
+}
+
 // several prepares and unprepares all claims by one call each.
 func (c *conformer) several(ctx context.Context) verdict {
 	if v, none := c.untried(); none {
 		return v
 	}
 	if len(c.opts.Claims) < 2 {
-		return open("not tried: that takes a second claim")
+		return untested(NeedSecond, "that takes a second claim")
 	}
 	for _, operation := range []Operation{PrepareOperation, UnprepareOperation} {
 		replies, err := c.send(ctx, operation, c.out.Claims...)

@@ -79,7 +79,7 @@ func (c *conformer) slices(context.Context) verdict {
 	pools, unknown := c.pools(c.opts.Cluster)
 	switch {
 	case unknown != "":
-		return open("not tried: %s", unknown)
+		return untested(NeedCluster, "%s", unknown)
 	case len(pools) == 0:
 		return open("it has no slice for this node alone, which a driver of devices that several nodes reach may choose")
 	}
@@ -117,11 +117,11 @@ func (c *conformer) health(ctx context.Context) verdict {
 	}
 	health, err := AskHealth(ctx, c.host, nil, c.out.Driver, c.opts.Look)
 	if err != nil {
-		return open("not tried: %s", reason(err))
+		return untested(NeedDriver, "%s", reason(err))
 	}
 	at := slices.IndexFunc(health.Drivers, func(d DriverHealth) bool { return d.Endpoint == c.plugin.Endpoint })
 	if at < 0 {
-		return open("not tried: the driver was not found again")
+		return untested(NeedDriver, "the driver was not found again")
 	}
 	d := &health.Drivers[at]
 	switch {
@@ -160,11 +160,11 @@ func (c *conformer) restart(ctx context.Context) verdict {
 		return v
 	}
 	if c.opts.Restart == nil {
-		return open("not tried: nobody said how the driver is restarted")
+		return untested(NeedRestart, "nobody said how the driver is restarted")
 	}
 	before, _ := c.host.Stat(c.plugin.Endpoint)
 	if err := c.opts.Restart(ctx); err != nil {
-		return open("not tried: %v", err)
+		return untested(NeedRestart, "%v", err)
 	}
 	var found Preparation
 	var same bool
@@ -206,20 +206,23 @@ func (c *conformer) restart(ctx context.Context) verdict {
 
 // generation compares the pools before and after the test.
 func (c *conformer) generation(ctx context.Context) verdict {
-	if c.opts.Reread == nil || c.opts.Restart == nil {
-		return open("not tried: that takes a cluster and the driver's restart")
+	switch {
+	case c.opts.Restart == nil:
+		return untested(NeedRestart, "that takes a cluster and the driver's restart")
+	case c.opts.Reread == nil:
+		return untested(NeedCluster, "that takes a cluster and the driver's restart")
 	}
 	before, unknown := c.pools(c.opts.Cluster)
 	if unknown != "" {
-		return open("not tried: %s", unknown)
+		return untested(NeedCluster, "%s", unknown)
 	}
 	snap, err := c.opts.Reread(ctx)
 	if err != nil {
-		return open("not tried: the cluster could not be read again: %v", err)
+		return untested(NeedCluster, "the cluster could not be read again: %v", err)
 	}
 	after, unknown := c.pools(snap)
 	if unknown != "" {
-		return open("not tried: %s", unknown)
+		return untested(NeedCluster, "%s", unknown)
 	}
 	for i := range after {
 		now := &after[i]
@@ -257,13 +260,13 @@ func (c *conformer) stop(ctx context.Context) verdict {
 		return v
 	}
 	if c.opts.Stop == nil {
-		return open("not tried: nobody said how the driver is stopped")
+		return untested(NeedStop, "nobody said how the driver is stopped")
 	}
 	// Nobody could do it afterwards.
 	c.cleanUp(ctx)
 	socket := c.plugin.Registration.Path
 	if err := c.opts.Stop(ctx); err != nil {
-		return open("not tried: %v", err)
+		return untested(NeedStop, "%v", err)
 	}
 	var left Plugin
 	gone := c.settle(ctx, func() bool {

@@ -26,7 +26,7 @@ func (c *conformer) prepareUnallocated(ctx context.Context) verdict {
 		return v
 	}
 	if c.opts.Unallocated == nil {
-		return open("not tried: that takes a claim that is not allocated")
+		return untested(NeedUnallocated, "that takes a claim that is not allocated")
 	}
 	return c.refused(ctx, claimOf(c.opts.Unallocated), "a claim that is not allocated")
 }
@@ -69,7 +69,7 @@ func (c *conformer) prepareForeign(ctx context.Context) verdict {
 		return v
 	}
 	if c.opts.Foreign == nil {
-		return open("not tried: that takes a claim with devices of another driver")
+		return untested(NeedForeign, "that takes a claim with devices of another driver")
 	}
 	claim := claimOf(c.opts.Foreign)
 	replies, err := c.send(ctx, PrepareOperation, claim)

@@ -11,6 +11,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 	"sync"
@@ -282,6 +283,11 @@ func TestConformFindsEachFault(t *testing.T) {
 			if unsure := results(c, node.Unknown); fault == "" && len(unsure) > 0 {
 				t.Errorf("not known: %v: %+v", unsure, c.Results)
 			}
+			for _, r := range c.Results {
+				if untried := strings.HasPrefix(r.Message, "not tried: "); untried != (r.Needs != "") {
+					t.Errorf("%s needs %q: %s", r.Name, r.Needs, r.Message)
+				}
+			}
 			if len(m.prepared) > 0 {
 				t.Errorf("it still has %v prepared", slices.Collect(maps.Keys(m.prepared)))
 			}
@@ -366,6 +372,47 @@ func TestConformWithoutDriver(t *testing.T) {
 	}
 	if got := len(results(c, node.OK)); got > 0 {
 		t.Errorf("%+v", c.Results)
+	}
+	want := map[string]Need{
+		conformSlices: NeedCluster, conformVersions: NeedDriver, conformPrepare: NeedDriver, conformStop: NeedDriver, conformGeneration: NeedRestart,
+	}
+	for _, r := range c.Results {
+		if need, tested := want[r.Name]; tested && r.Needs != need || r.Name == conformRegistration && r.Needs != "" {
+			t.Errorf("%s needs %q", r.Name, r.Needs)
+		}
+	}
+}
+
+// TestConformRecordsCalls keeps each call of a requirement as its evidence.
+func TestConformRecordsCalls(t *testing.T) {
+	host := kubeletDir(t)
+	one, two := named("one", gpu, "gpu-0"), named("two", gpu, "gpu-1")
+	m := &model{fault: conformSeveral, prepared: map[string]int{}, claims: map[string]*resourceapi.ResourceClaim{"one": one, "two": two}}
+	m.listen(t, host)
+	c, err := Conform(t.Context(), host, gpu, ConformOptions{
+		CallOptions: CallOptions{Look: patient(), Timeout: patient().Timeout, Resolve: resolving}, Claims: []*resourceapi.ResourceClaim{one, two}, Program: "v1",
+	})
+	must(t, err)
+	if s := c.Software; s.Program != "v1" || !slices.Equal(s.Services, []string{drav1.DRAPluginService, healthv1.DRAResourceHealthService}) {
+		t.Errorf("software %+v", s)
+	}
+	of := func(name string) []Exchange {
+		return c.Results[slices.IndexFunc(c.Results, func(r Conformity) bool { return r.Name == name })].Exchanges
+	}
+	device := PreparedDevice{Pool: nodeName, Device: "gpu-0", CDI: []CDIDevice{{ID: "example.com/gpu=gpu-0"}}}
+	want := Exchange{Service: "v1.DRAPlugin", Method: "NodePrepareResources", Claims: []ClaimReply{{Claim: claimOf(one), Replied: true, Devices: []PreparedDevice{device}}}}
+	if got := of(conformPrepare); len(got) != 1 || !reflect.DeepEqual(got[0], want) {
+		t.Errorf("got  %+v\nwant %+v", got, want)
+	}
+	// A claim that was forgotten, and one that was refused and taken back.
+	if got := of(conformSeveral); len(got) != 1 || !got[0].Claims[0].Replied || got[0].Claims[1].Replied || got[0].Claims[1].UID != string(two.UID) {
+		t.Errorf("%+v", got)
+	}
+	if got := of(conformReplaced); len(got) != 2 || got[0].Claims[0].Error != "it was replaced" || got[1].Method != "NodeUnprepareResources" {
+		t.Errorf("%+v", got)
+	}
+	if got := of(conformSlices); len(got) != 0 {
+		t.Errorf("%+v", got)
 	}
 }
 

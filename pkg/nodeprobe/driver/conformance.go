@@ -21,12 +21,33 @@ type Conformance struct {
 	metav1.TypeMeta `json:",inline"`
 
 	Driver string `json:"driver"`
+	// Software has the versions that the results hold for.
+	Software Software `json:"software"`
 	// Endpoint is the socket that was called, empty if none was found.
 	Endpoint string `json:"endpoint,omitempty"`
 	// Claims are the claims that the driver was called with, most often the first.
 	Claims []Claim `json:"claims"`
 	// Results are the results of all requirements, in the order in which they were tried.
 	Results []Conformity `json:"results"`
+}
+
+// Software has the versions of a driver and of what it was tested with. Each is empty if it
+// is not known.
+type Software struct {
+	// Images are the images of the containers of the pod whose process serves the endpoint.
+	Images []string `json:"images,omitempty"`
+	// Services are the versions of services that the driver advertises.
+	Services []string `json:"services,omitempty"`
+	// Kubernetes is the version of the API server, Kubelet the version of the node's
+	// kubelet.
+	Kubernetes string `json:"kubernetes,omitempty"`
+	Kubelet    string `json:"kubelet,omitempty"`
+	// ContainerRuntime is the name and version of the node's container runtime.
+	ContainerRuntime string `json:"containerRuntime,omitempty"`
+	// OperatingSystem is the node's operating system and architecture, such as "linux/amd64".
+	OperatingSystem string `json:"operatingSystem,omitempty"`
+	// Program is the version of the program that tested the driver.
+	Program string `json:"program,omitempty"`
 }
 
 // Conformity is the result of one requirement.
@@ -39,6 +60,58 @@ type Conformity struct {
 	Message string `json:"message"`
 	// Source is the origin of the requirement.
 	Source string `json:"source"`
+	// Needs is what was missing to try it, empty if it was tried.
+	Needs Need `json:"needs,omitempty"`
+	// Exchanges are the calls that prepared and unprepared claims for it, in their order.
+	Exchanges []Exchange `json:"exchanges,omitempty"`
+}
+
+// Need is something that it takes to try a requirement.
+type Need string
+
+const (
+	// NeedDriver is an instance of the driver that registers and answers.
+	NeedDriver Need = "Driver"
+	// NeedPrepared is a claim that the driver prepares.
+	NeedPrepared Need = "PreparedClaim"
+	// NeedUnprepared is a claim that the driver unprepares.
+	NeedUnprepared Need = "UnpreparedClaim"
+	// NeedSecond is a second claim with devices of the driver.
+	NeedSecond Need = "SecondClaim"
+	// NeedUnallocated is a claim without devices.
+	NeedUnallocated Need = "UnallocatedClaim"
+	// NeedForeign is a claim with devices of other drivers.
+	NeedForeign Need = "ForeignClaim"
+	// NeedRestart is a way to restart the driver.
+	NeedRestart Need = "Restart"
+	// NeedStop is a way to stop the driver.
+	NeedStop Need = "Stop"
+	// NeedCluster is a cluster with the slices of the driver, for some requirements one that
+	// can be read again.
+	NeedCluster Need = "Cluster"
+)
+
+// Exchange is a call of the driver and its reply.
+type Exchange struct {
+	// Service is the version of the API, Method the method that was called.
+	Service string `json:"service"`
+	Method  string `json:"method"`
+	// Error is the error of the whole call.
+	Error string `json:"error,omitempty"`
+	// Claims are the claims that were sent, with their replies.
+	Claims []ClaimReply `json:"claims"`
+}
+
+// ClaimReply is the reply of a driver for one claim.
+type ClaimReply struct {
+	Claim `json:",inline"`
+
+	// Replied is true if the reply has the claim.
+	Replied bool `json:"replied"`
+	// Error is the error for the claim.
+	Error string `json:"error,omitempty"`
+	// Devices are the devices that the driver prepared for the claim.
+	Devices []PreparedDevice `json:"devices,omitempty"`
 }
 
 // Checks returns the results as checks.
@@ -74,6 +147,8 @@ type ConformOptions struct {
 	Settle time.Duration
 	// RemovesSlices is true if the driver promises to remove its slices when it is stopped.
 	RemovesSlices bool
+	// Program is the version of the program that tests the driver.
+	Program string
 }
 
 // ConformOrder returns the order to prepare and unprepare a claim, which can be refused as

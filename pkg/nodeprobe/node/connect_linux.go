@@ -30,3 +30,22 @@ func connect(ctx context.Context, here string) (net.Conn, error) {
 	}
 	return (&net.Dialer{}).DialContext(ctx, "unix", fmt.Sprintf("/proc/self/fd/%d", fd))
 }
+
+// peer returns the process that listens at the other end of a connection; 0 if it is in
+// another PID namespace.
+func peer(conn net.Conn) (pid int) {
+	socket, ok := conn.(*net.UnixConn)
+	if !ok {
+		return 0
+	}
+	raw, err := socket.SyscallConn()
+	if err != nil {
+		return 0
+	}
+	_ = raw.Control(func(fd uintptr) {
+		if credentials, err := unix.GetsockoptUcred(int(fd), unix.SOL_SOCKET, unix.SO_PEERCRED); err == nil {
+			pid = int(credentials.Pid)
+		}
+	})
+	return pid
+}
