@@ -161,6 +161,7 @@ verify: ## Check modules, formatting, lint, comments, generated code, workflows,
 	if [ "$$($(GO) env GOOS)" = linux ] && command -v "$$($(GO) env CC)" >/dev/null; then $(TOOL) golangci-lint run --build-tags nvml ./pkg/nodeprobe/nvidia; fi
 	tools/verify-generated.sh
 	$(GO) tool -modfile=tools/actionlint/go.mod actionlint -shellcheck= -pyflakes=
+	$(GO) tool -modfile=tools/actionlint/go.mod actionlint -shellcheck= -pyflakes= examples/conform/workflow.yml
 	tools/verify-manifest.sh
 	tools/verify-licenses.sh
 	tools/verify-vulnerabilities.sh

@@ -116,7 +116,7 @@ func (r *realNode) testConformScript(t *testing.T) {
 	for _, want := range []string{
 		// The upstream helper lets one claim that does not exist fail the call.
 		"19 requirements: 18 met, 0 broken, 1 not known, 0 not tried.", "| `conform/errors-per-claim` | not known |",
-		"| kubelet | v1.37.", "| container runtime | containerd://", "CDI `k8s." + name + "/claim=",
+		"| kubelet | v1.37.", "| container runtime | containerd://", "| the reply has the claim, and its 1 device |", "CDI `k8s." + name + "/claim=",
 	} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("the report does not have %q", want)

@@ -238,6 +238,9 @@ func (c *conformer) prepare(ctx context.Context) verdict {
 	if call.Error == "" {
 		c.first = call
 	}
+	if v.state == node.OK {
+		return conforms("the reply has the claim, and its %s", english.Count(len(call.Devices), "device"))
+	}
 	return v
 }
 
@@ -270,6 +273,9 @@ func (c *conformer) unprepare(ctx context.Context) verdict {
 		return v
 	}
 	_, v := c.call(ctx, UnprepareOperation, checkCall, checkReply)
+	if v.state == node.OK {
+		return conforms("the claim is unprepared")
+	}
 	return v
 }
 
@@ -283,6 +289,9 @@ func (c *conformer) unprepareTwice(ctx context.Context) verdict {
 	second, v := c.call(ctx, UnprepareOperation, checkCall, checkReply)
 	if second.Error != "" {
 		return fails("unpreparing a claim a second time fails: %s", second.Error)
+	}
+	if v.state == node.OK {
+		return conforms("unpreparing the claim a second time succeeds")
 	}
 	return v
 }
