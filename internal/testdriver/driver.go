@@ -19,9 +19,11 @@ import (
 	resourceapi "k8s.io/api/resource/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/kubernetes/fake"
+	metadatav1beta1 "k8s.io/dynamic-resource-allocation/api/metadata/v1beta1"
 	"k8s.io/dynamic-resource-allocation/kubeletplugin"
 	"k8s.io/dynamic-resource-allocation/resourceslice"
 	"k8s.io/klog/v2"
@@ -46,6 +48,8 @@ type Config struct {
 	// CDI is the directory where it puts a CDI spec for each claim that it
 	// prepares; empty for none. Each device of it is /dev/null.
 	CDI string
+	// Metadata lets containers know the devices of their claims; it takes CDI.
+	Metadata bool
 	// Root is where the root of the node is; its sockets are made below it.
 	Root string
 
@@ -118,6 +122,9 @@ func Start(ctx context.Context, config Config) (*Driver, error) {
 		kubeletplugin.HealthV1(!config.OnlyV1beta1),
 		kubeletplugin.GRPCVerbosity(-1),
 		kubeletplugin.GRPCInterceptor(d.intercept),
+	}
+	if config.Metadata {
+		options = append(options, kubeletplugin.EnableDeviceMetadata(true, []schema.GroupVersion{metadatav1beta1.SchemeGroupVersion}), kubeletplugin.CDIDirectory(config.CDI))
 	}
 	if config.Root != "" {
 		options = append(options, kubeletplugin.RegistrarListener(listen), kubeletplugin.PluginListener(listen))

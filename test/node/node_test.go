@@ -146,16 +146,22 @@ func (r *realNode) setHealth(status kubeletplugin.HealthStatus) {
 // log is its environment.
 func (r *realNode) runPod(ctx context.Context, t *testing.T, name string) *resourceapi.ResourceClaim {
 	t.Helper()
+	return r.runPodWith(ctx, t, name, driverName, "env; ls /dev; exec sleep 100000")
+}
+
+// runPodWith is like runPod, for any class and script.
+func (r *realNode) runPodWith(ctx context.Context, t *testing.T, name, class, script string) *resourceapi.ResourceClaim {
+	t.Helper()
 	claim, err := r.client.ResourceV1().ResourceClaims(namespace).Create(ctx, &resourceapi.ResourceClaim{
 		ObjectMeta: metav1.ObjectMeta{Name: name},
 		Spec: resourceapi.ResourceClaimSpec{Devices: resourceapi.DeviceClaim{Requests: []resourceapi.DeviceRequest{{
-			Name: "gpu", Exactly: &resourceapi.ExactDeviceRequest{DeviceClassName: driverName},
+			Name: "gpu", Exactly: &resourceapi.ExactDeviceRequest{DeviceClassName: class},
 		}}}},
 	}, metav1.CreateOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	pod := hostPod(name, "env; ls /dev; exec sleep 100000")
+	pod := hostPod(name, script)
 	pod.Spec.ResourceClaims = []corev1.PodResourceClaim{{Name: "gpu", ResourceClaimName: &claim.Name}}
 	pod.Spec.Containers[0].Resources.Claims = []corev1.ResourceClaim{{Name: "gpu"}}
 	if _, err := r.client.CoreV1().Pods(namespace).Create(ctx, pod, metav1.CreateOptions{}); err != nil {

@@ -145,6 +145,7 @@ func TestNode(t *testing.T) {
 	t.Run("a claim is taken back from afar", r.testCleanup)
 	t.Run("the driver conforms", r.testConform)
 	t.Run("the script of the examples", r.testConformScript)
+	t.Run("metadata of devices", r.testMetadata)
 	t.Run("a watch from afar ends with Ctrl-C", r.testWatch)
 	t.Run("killed", r.testKilled)
 	t.Run("a device plugin", r.testDevicePlugin)

@@ -21,7 +21,7 @@ func writeConformanceMarkdown(w io.Writer, c *driver.Conformance) error {
 	var d markdown
 	d.line("# Conformance of DRA driver %s", d.code(c.Driver))
 	d.line("%s.", conformanceCounts(c))
-	d.software(&c.Software)
+	d.software(cmp.Or(c.Software, &driver.Software{}))
 	d.results(c.Results)
 	d.untried(c.Results)
 	d.evidence(c.Results)

@@ -20,7 +20,7 @@ func TestConformanceMarkdown(t *testing.T) {
 	const prepare, evil = "NodePrepareResources", "a|b\n`c` <script>*x* [y](z) \x1b[2J"
 	c := &driver.Conformance{
 		Driver: "gpu.example.com",
-		Software: driver.Software{
+		Software: &driver.Software{
 			Images: []string{"registry.example.com/gpu:v7", "a|`b"}, Services: []string{"v1.DRAPlugin"},
 			Kubernetes: "v1.37.1", Kubelet: "v1.37.1", ContainerRuntime: "containerd://2.2.0", OperatingSystem: "linux/amd64", Program: "v0.2.0",
 		},
@@ -43,10 +43,10 @@ func TestConformanceMarkdown(t *testing.T) {
 			{Name: "conform/restart", State: node.Unknown, Message: "not tried: nobody said how", Source: "KEP-4381", Needs: driver.NeedRestart},
 		},
 	}
-	golden.Assert(t, drawNode(t, func(b *bytes.Buffer) error { return writeConformanceMarkdown(b, c) }), "conformance.md")
+	golden.Assert(t, drawNode(t, func(b *bytes.Buffer) error { return writeConformanceMarkdown(b, c) }), "node-conform.golden")
 	// Little is known, and nothing was left out.
 	c = &driver.Conformance{Driver: "gpu.example.com", Results: c.Results[:1]}
-	golden.Assert(t, drawNode(t, func(b *bytes.Buffer) error { return writeConformanceMarkdown(b, c) }), "conformance-short.md")
+	golden.Assert(t, drawNode(t, func(b *bytes.Buffer) error { return writeConformanceMarkdown(b, c) }), "node-conform-short.golden")
 }
 
 // TestEachNeedSaysHow finds a need without a way to give it.

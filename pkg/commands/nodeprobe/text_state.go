@@ -29,11 +29,38 @@ func writeState(w io.Writer, f *checkpoint.Findings, opts render.Options) error 
 	for i := range f.Drivers {
 		p.checkpoint("driver "+f.Drivers[i].Driver, &f.Drivers[i])
 	}
+	p.metadata(f.Metadata)
 	if f.Devices != nil {
 		p.deviceCheckpoint(f.Devices)
 	}
 	p.nodeChecks(f.Checks)
 	return p.write(w)
+}
+
+// metadata draws the metadata of devices that containers get. With -o wide it shows UIDs and
+// paths.
+func (p *page) metadata(files []checkpoint.Metadata) {
+	if len(files) == 0 {
+		return
+	}
+	p.Heading("metadata of devices, for containers")
+	lines := [][]string{{"DRIVER", "CLAIM", "REQUEST", "DEVICES", "VERSION"}}
+	if p.Opts.Wide {
+		lines[0] = append(lines[0], "UID", "PATH")
+	}
+	for i := range files {
+		m := &files[i]
+		var devices []string
+		for _, d := range m.Devices {
+			devices = append(devices, d.Pool+"/"+d.Device)
+		}
+		line := []string{m.Driver, render.Qualified(m.Namespace, m.Name), m.Request, strings.Join(devices, ", "), m.Version}
+		if p.Opts.Wide {
+			line = append(line, m.UID, m.Path)
+		}
+		lines = append(lines, line)
+	}
+	p.grid(2, lines)
 }
 
 // deviceCheckpoint draws the containers that have devices of device plugins. With -o wide it

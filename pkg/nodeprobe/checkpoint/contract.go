@@ -30,7 +30,9 @@ type Findings struct {
 	Drivers []Checkpoint `json:"drivers"`
 	// Devices is kubelet_internal_checkpoint, nil if there is none.
 	Devices *DeviceCheckpoint `json:"devices,omitempty"`
-	Checks  []node.Check      `json:"checks"`
+	// Metadata are the files with which containers learn about their devices, by path.
+	Metadata []Metadata   `json:"metadata,omitempty"`
+	Checks   []node.Check `json:"checks"`
 }
 
 // Checkpoint is a file.
@@ -186,6 +188,8 @@ const (
 	checkClaims  = "state/claims"
 	checkPods    = "state/pods"
 	checkBoth    = "state/kubelet-and-driver"
-	checkDevices = "state/device-plugins"
-	checkHolders = "state/device-pods"
+	// checkMetadata is about the metadata of devices for containers.
+	checkMetadata = "state/metadata"
+	checkDevices  = "state/device-plugins"
+	checkHolders  = "state/device-pods"
 )

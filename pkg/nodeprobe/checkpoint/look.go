@@ -46,13 +46,14 @@ func Look(ctx context.Context, host *node.Host, snap *snapshot.Snapshot) *Findin
 		f.Checks = append(f.Checks, node.Failed(checkBoot, "", fmt.Errorf("read the boot ID: %w", err)))
 	}
 	f.BootID = bootID
-	r := &reader{Findings: f, host: host, left: maxFiles}
+	r := &reader{Findings: f, host: host, left: maxFiles, metadataDirs: map[string]bool{}}
 	r.readKubelet(cluster)
 	r.readDrivers(ctx)
 	r.readDevices()
 	f.nameClaims(cluster)
 	f.verify()
 	f.compareDrivers()
+	f.compareMetadata(cluster, path.Join(host.Kubelet, "plugins"), r.metadataDirs)
 	(&comparison{Findings: f, cluster: cluster}).run()
 	return f
 }
@@ -64,6 +65,8 @@ type reader struct {
 	host *node.Host
 	// left counts the bytes that may still be read.
 	left int64
+	// metadataDirs are the drivers with a directory for the metadata of devices.
+	metadataDirs map[string]bool
 }
 
 func (r *reader) readKubelet(cluster *node.Cluster) {
@@ -109,6 +112,7 @@ func (r *reader) readDrivers(ctx context.Context) {
 			return
 		}
 		r.readDriver(plugins, path.Join(plugins, entry.Name(), "checkpoint.json"), entry.Name())
+		r.readMetadata(ctx, plugins, entry.Name())
 	}
 }
 

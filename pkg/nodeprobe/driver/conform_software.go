@@ -12,8 +12,8 @@ import (
 
 // softwareOf returns the versions of the cluster and the node, as far as the cluster knows
 // them.
-func softwareOf(host *node.Host, opts *ConformOptions) Software {
-	s := Software{Program: opts.Program}
+func softwareOf(host *node.Host, opts *ConformOptions) *Software {
+	s := &Software{Program: opts.Program}
 	if opts.Cluster == nil {
 		return s
 	}

@@ -22,7 +22,7 @@ type Conformance struct {
 
 	Driver string `json:"driver"`
 	// Software has the versions that the results hold for.
-	Software Software `json:"software"`
+	Software *Software `json:"software,omitempty"`
 	// Endpoint is the socket that was called, empty if none was found.
 	Endpoint string `json:"endpoint,omitempty"`
 	// Claims are the claims that the driver was called with, most often the first.

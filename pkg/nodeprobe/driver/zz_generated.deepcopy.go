@@ -112,7 +112,11 @@ func (in *ClaimReply) DeepCopy() *ClaimReply {
 func (in *Conformance) DeepCopyInto(out *Conformance) {
 	*out = *in
 	out.TypeMeta = in.TypeMeta
-	in.Software.DeepCopyInto(&out.Software)
+	if in.Software != nil {
+		in, out := &in.Software, &out.Software
+		*out = new(Software)
+		(*in).DeepCopyInto(*out)
+	}
 	if in.Claims != nil {
 		in, out := &in.Claims, &out.Claims
 		*out = make([]Claim, len(*in))
