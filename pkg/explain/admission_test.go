@@ -86,6 +86,7 @@ func TestAdmission(t *testing.T) {
 		verdict api.Verdict
 		says    string
 		step    string
+		notStep string
 	}{
 		"waits for quota": {
 			pod: []func(*corev1.Pod){gate}, more: []any{queuedWorkload(waits)}, stage: api.StageAdmission, verdict: api.Blocked,
@@ -123,6 +124,11 @@ func TestAdmission(t *testing.T) {
 			more: []any{queuedWorkload(kueueSays("QuotaReserved", metav1.ConditionFalse, "Inadmissible", "KueueDRAIntegration feature does not support use of resource claims"))},
 			says: "does not support use of resource claims", step: "use a ResourceClaimTemplate in place of a ResourceClaim",
 		},
+		"no node of the topology has the devices": {
+			pod: []func(*corev1.Pod){gate}, stage: api.StageAdmission, verdict: api.Blocked,
+			more: []any{queuedWorkload(kueueSays("QuotaReserved", metav1.ConditionFalse, "TopologyPlacementFailed", `couldn't assign flavors to pod set main: topology "racks" doesn't allow to fit any of 1 pod(s). Total nodes: 2; excluded: draNoFit: 2`))},
+			says: "excluded: draNoFit: 2 (QuotaReserved, TopologyPlacementFailed)", step: "Kueue looks again when slices, classes or claims change", notStep: "quota",
+		},
 		"workload of the JobSet above the Job": {
 			pod: []func(*corev1.Pod){gate, func(p *corev1.Pod) { p.OwnerReferences = controller("batch/v1", "Job", "train-workers-0") }}, more: jobSet,
 			stage: api.StageAdmission, verdict: api.Blocked, says: "Kueue has not admitted Workload",
@@ -155,6 +161,8 @@ func TestAdmission(t *testing.T) {
 			}
 			if steps := asJSON(e.NextSteps); !strings.Contains(steps, test.step) {
 				t.Errorf("%q is no step of %s", test.step, steps)
+			} else if test.notStep != "" && strings.Contains(steps, test.notStep) {
+				t.Errorf("%q is in %s", test.notStep, steps)
 			}
 		})
 	}

@@ -34,8 +34,11 @@ const (
 
 // Messages about devices in the conditions of Kueue (pkg/dra/claims.go and
 // pkg/controller/core/workload_controller.go of v0.19). The reason is the same for all
-// errors in a workload.
+// errors in a workload. kueueNoFit counts the nodes of a topology without the devices of a
+// pod (formatReasons, pkg/cache/scheduler/tas_flavor_snapshot.go of v0.20, gate
+// KueueDRADeviceFeasibility).
 const (
+	kueueNoFit      = "draNoFit: "
 	kueueUnmapped   = "is not mapped in DRA configuration"
 	kueueNoClaims   = "does not support use of resource claims"
 	kueueGateIsOff  = "feature gate is not enabled"
@@ -243,6 +246,8 @@ func queueSteps(snap *snapshot.Snapshot, f *Finding, w *snapshot.QueuedWorkload,
 			"kubectl rollout restart "+shell.KubectlObjects("deployment", kueueNamespace, kueueDeployment))
 	case strings.Contains(message, kueueNoClaims):
 		f.Step(api.ActorUser, "use a ResourceClaimTemplate in place of a ResourceClaim: Kueue admits no pods that name claims")
+	case strings.Contains(message, kueueNoFit):
+		f.Step(api.ActorNobody, "Kueue looks again when slices, classes or claims change: the nodes that it counts as draNoFit cannot allocate the devices of one pod")
 	case strings.Contains(message, kueueGateIsOff):
 		f.Step(api.ActorAdmin, "enable the feature gate that the message names in Kueue's configuration, and restart Kueue")
 	case local == nil && snap.Gap(snapshot.ResourceLocalQueues) == nil && strings.Contains(message, "doesn't exist"):
