@@ -230,6 +230,15 @@ func TestChoiceAndIgnoring(t *testing.T) {
 	}
 }
 
+// TestProposedFields says of fields that no release has yet, and that docs/compatibility.md
+// names, that they are unknown.
+func TestProposedFields(t *testing.T) {
+	text := claimText("selectors:\n- cel:\n    variables: [{name: all, expression: device.attributes}]\n    expression: '\"gpu.example.com\" in variables.all'")
+	if found := lintText(t, text, Options{}); len(found.Findings) == 0 || !strings.HasSuffix(found.Findings[0].Message, "cel.variables: unknown field") {
+		t.Errorf("%+v", found.Findings)
+	}
+}
+
 // TestRemovedVersions has, for each version of a kind, the release that removes it
 // (APILifecycleRemoved in k8s.io/api).
 func TestRemovedVersions(t *testing.T) {

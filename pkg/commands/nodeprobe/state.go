@@ -31,8 +31,10 @@ It verifies checksums, and finds preparations that never finished, claims that
 do not exist any more, claims that only the kubelet or only the driver knows,
 and drivers that have not started since the node was booted. Of device plugins,
 it finds devices recorded for pods that are gone, and devices of containers that
-are unhealthy or that no plugin has registered. -o wide shows UIDs, CDI devices
-and registered devices.
+are unhealthy or that no plugin has registered. Of the files with which drivers
+tell containers about their devices (plugins/*/dra-device-metadata), it finds
+those that are missing, left over, or about other devices than the claim has.
+-o wide shows UIDs, CDI devices, paths and registered devices.
 
 A checksum is computed from what is in the file. A driver computes it from what
 it understands of that, so one of another version may refuse a file that is
