@@ -42,7 +42,9 @@ func TestNodeEscaped(t *testing.T) {
 		writeState(&out, &checkpoint.Findings{Node: evil, BootID: evil, Checks: checks, Devices: &checkpoint.DeviceCheckpoint{
 			Path: evil, Resources: []checkpoint.DeviceResource{{Name: evil, IDs: []string{evil}}},
 			Containers: []checkpoint.DeviceContainer{{PodUID: evil, Namespace: evil, Pod: evil, Container: evil, Resource: evil, Devices: []checkpoint.NUMADevice{{ID: evil}}}},
-		}, Drivers: []checkpoint.Checkpoint{{
+		}, Metadata: []checkpoint.Metadata{{
+			Path: evil, Driver: evil, Namespace: evil, Name: evil, UID: evil, Request: evil, Version: evil, Devices: []checkpoint.Device{{Pool: evil, Device: evil}},
+		}}, Drivers: []checkpoint.Checkpoint{{
 			Path: evil, Driver: evil, Versions: []string{evil},
 			Claims: []checkpoint.Claim{{UID: evil, Namespace: evil, Name: evil, State: evil, PodUIDs: []string{evil}, Devices: []checkpoint.Device{{Driver: evil, CDIDevices: []string{evil}}}}},
 		}}}, opts),

@@ -203,7 +203,7 @@ func (c *metadataComparison) request(claim *Claim, want preparedRequest) {
 		return
 	case !want.metadata && m == nil:
 		c.unknowns.Add(fmt.Sprintf("request %s of %s", want.name, claim.words()),
-			fmt.Sprintf("driver %s has metadata for others and none for it: it was prepared before the driver had any, or the driver could not write it, which its log says", want.driver))
+			fmt.Sprintf("driver %s has metadata for other requests and not here: the claim was prepared before the driver had any, or the driver could not write it, which its log says", want.driver))
 		return
 	case !want.metadata:
 		return
@@ -263,10 +263,10 @@ func deviceNames(devices []Device) []string {
 func (c *metadataComparison) leftOver(m *Metadata) {
 	kept := slices.ContainsFunc(c.Kubelet.Claims, func(claim Claim) bool { return claim.UID == m.UID })
 	switch {
-	case m.Modified != nil && time.Since(m.Modified.Time) < underway:
-		c.Checks = append(c.Checks, node.NotKnown(checkMetadata, m.Path, "%s is not yet known to the kubelet: the driver is about to prepare the claim", m.words()))
 	case kept:
-		c.Checks = append(c.Checks, node.NotKnown(checkMetadata, m.Path, "%s is not handed to the runtime: the kubelet has no devices of the request", m.words()))
+		c.Checks = append(c.Checks, node.NotKnown(checkMetadata, m.Path, "%s is not handed to the runtime: the claim is not prepared yet, or the driver did not name it in its reply", m.words()))
+	case m.Modified != nil && time.Since(m.Modified.Time) < underway:
+		c.Checks = append(c.Checks, node.NotKnown(checkMetadata, m.Path, "%s is of a claim that the kubelet does not know yet: the driver may be about to prepare it", m.words()))
 	default:
 		c.Checks = append(c.Checks, node.Bad(checkMetadata, m.Path, "%s is left over: the kubelet knows nothing of the claim", m.words()))
 	}

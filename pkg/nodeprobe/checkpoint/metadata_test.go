@@ -90,7 +90,7 @@ func TestMetadata(t *testing.T) {
 		"no directory":                 {with, "", false, nil, node.Unknown, "has no directory"},
 		"not handed to the runtime":    {without, v1beta1(metadataUID, "eth0"), false, nil, node.Unknown, "not handed to the runtime"},
 		"left over":                    {without, v1beta1("old", "eth0"), false, nil, node.Problem, "left over"},
-		"perhaps under way":            {without, v1beta1("new", "eth0"), true, nil, node.Unknown, "about to prepare"},
+		"perhaps under way":            {without, v1beta1("new", "eth0"), true, nil, node.Unknown, "about to prepare it"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newNodeFiles(t).file(kubeletPath, kept(t, test.kept))
@@ -114,7 +114,7 @@ func TestMetadata(t *testing.T) {
 	t.Run("none for a request", func(t *testing.T) {
 		s := newNodeFiles(t).file(kubeletPath, kept(t, with, keptDevice("eth1", "others"))).file(metadataAt, []byte(v1beta1(metadataUID, "eth0")))
 		f := s.look()
-		if found(f, node.Unknown, checkMetadata, "request others of claim ml/train: driver nic.example.com has metadata for others and none for it") == nil || found(f, node.OK, checkMetadata, "") == nil {
+		if found(f, node.Unknown, checkMetadata, "request others of claim ml/train: driver nic.example.com has metadata for other requests and not here") == nil || found(f, node.OK, checkMetadata, "") == nil {
 			t.Errorf("%+v", f.Checks)
 		}
 	})
