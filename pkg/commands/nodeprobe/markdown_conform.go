@@ -103,7 +103,7 @@ func (d *markdown) line(format string, args ...any) {
 	if d.Len() > 0 {
 		d.WriteByte('\n')
 	}
-	fmt.Fprintf(d, format+"\n", args...)
+	d.WriteString(fmt.Sprintf(format, args...) + "\n")
 }
 
 // table adds a table. Its cells are Markdown.
@@ -170,7 +170,7 @@ func (d *markdown) results(results []driver.Conformity) {
 	d.table(rows...)
 }
 
-// untried adds how to try what was not tried.
+// untried adds the requirements that were not tried, and how to try them.
 func (d *markdown) untried(results []driver.Conformity) {
 	rows := [][]string{{"requirement", "how to try it"}}
 	for i := range results {

@@ -188,7 +188,7 @@ const (
 	checkClaims  = "state/claims"
 	checkPods    = "state/pods"
 	checkBoth    = "state/kubelet-and-driver"
-	// checkMetadata is about the metadata of devices for containers.
+	// checkMetadata judges the metadata of devices for containers.
 	checkMetadata = "state/metadata"
 	checkDevices  = "state/device-plugins"
 	checkHolders  = "state/device-pods"

@@ -131,7 +131,7 @@ type metadataComparison struct {
 
 	cluster *node.Cluster
 	plugins string
-	// files are the files by path; handed are those that the kubelet hands to the runtime.
+	// files has the files by path, handed the paths that the kubelet hands to the runtime.
 	files  map[string]*Metadata
 	handed map[string]bool
 	// dirs are the drivers with a directory for metadata, drivers the drivers with metadata.
@@ -225,8 +225,8 @@ func (c *metadataComparison) request(claim *Claim, want preparedRequest) {
 	}
 }
 
-// devices compares the devices of the metadata with the prepared ones, and with those of the
-// claim if it is known.
+// devices compares the devices of the metadata with the prepared devices, and with the
+// allocation of the claim if it is known.
 func (c *metadataComparison) devices(m *Metadata, claim *Claim, want preparedRequest) {
 	prepared, allowed := deviceNames(want.devices), deviceNames(want.devices)
 	if known := c.cluster.Claim(claim.UID); known != nil && known.Status.Allocation != nil {

@@ -28,7 +28,7 @@ const (
 	metadataAt     = "/var/lib/kubelet/plugins/" + metadataDriver + "/dra-device-metadata/ml_train/nics/metadata.json"
 )
 
-// keptDevice is a device in the kubelet's checkpoint, with the metadata of its request.
+// keptDevice returns a device in the kubelet's checkpoint, with CDI devices.
 func keptDevice(device, request string, cdi ...string) map[string]any {
 	return map[string]any{"PoolName": "node-1", "DeviceName": device, "RequestNames": []string{request}, "CDIDeviceIDs": cdi}
 }
@@ -135,7 +135,7 @@ func TestMetadata(t *testing.T) {
 	})
 }
 
-// allocatedNICs is a cluster in which claim ml/train has devices; nil for none.
+// allocatedNICs returns a cluster in which claim ml/train has devices; nil for none.
 func allocatedNICs(devices []string) *snapshot.Snapshot {
 	if devices == nil {
 		return nil

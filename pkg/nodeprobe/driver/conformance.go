@@ -60,7 +60,7 @@ type Conformity struct {
 	Message string `json:"message"`
 	// Source is the origin of the requirement.
 	Source string `json:"source"`
-	// Needs is what was missing to try it, empty if it was tried.
+	// Needs is the missing thing if the requirement was not tried, else empty.
 	Needs Need `json:"needs,omitempty"`
 	// Exchanges are the calls that prepared and unprepared claims for it, in their order.
 	Exchanges []Exchange `json:"exchanges,omitempty"`
@@ -86,7 +86,7 @@ const (
 	NeedRestart Need = "Restart"
 	// NeedStop is a way to stop the driver.
 	NeedStop Need = "Stop"
-	// NeedCluster is a cluster with the slices of the driver, for some requirements one that
+	// NeedCluster is a cluster with the slices of the driver. Some requirements take one that
 	// can be read again.
 	NeedCluster Need = "Cluster"
 )

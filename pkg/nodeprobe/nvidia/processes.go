@@ -24,7 +24,7 @@ func nameProcesses(gpus []GPU, host *node.Host) {
 				continue
 			}
 			process.Name = strings.TrimSpace(string(name))
-			process.PodUID = host.PodOf(int(process.PID))
+			process.PodUID = host.PodOf(process.PID)
 		}
 	}
 }
