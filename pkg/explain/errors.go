@@ -7,6 +7,7 @@ import (
 	"fmt"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/funnel"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
 // compileSummary returns one sentence about a selector that does not compile.
@@ -15,8 +16,11 @@ func compileSummary(q *funnel.Question) string {
 	if problem == nil {
 		return "a selector does not compile"
 	}
-	consequence := "the API server rejects it"
-	if stored {
+	consequence, release := "the API server rejects it", q.Cluster.Snapshot.BinaryVersion()
+	switch minor, known := snapshot.MinorVersion(release); {
+	case known && minor > snapshot.NewestMinor:
+		consequence = fmt.Sprintf("Kubernetes %s may compile it: this program knows 1.%d and older", release, snapshot.NewestMinor)
+	case stored:
 		consequence = "the API server rejects it in new objects; this one was stored by an older version, or kept because an update did not change it"
 	}
 	return fmt.Sprintf("%s does not compile: %s; %s", named, funnel.ProblemText(problem), consequence)
