@@ -184,6 +184,7 @@ from a cluster or from a snapshot file, and changes nothing unless it is told to
 	)
 	cli.AddCommands(root, "Write claims",
 		list.NewAttributes(streams, config),
+		newSharing(streams, config),
 		newCEL(streams, config),
 	)
 	cli.AddCommands(root, "List what there is",

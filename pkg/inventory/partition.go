@@ -74,6 +74,13 @@ func (v *Inventory) partitions(ctx context.Context, pool *cluster.Pool, known kn
 	return partitions, nil
 }
 
+// PartitionKind returns the attribute with the type of a partition and its value; without such an
+// attribute, the counters that the partition takes.
+func PartitionKind(d *cluster.Device) (attribute, value string) {
+	kind := kindOf(d)
+	return kind.attribute, kind.value
+}
+
 // kindOf returns the type that the driver declares for a device of its slice (KEP-5677), or
 // what the device takes of each counter.
 func kindOf(d *cluster.Device) partitionKind {
