@@ -148,11 +148,13 @@ func sharedCapacityText(kind *api.SharedDevices) string {
 	for _, q := range kind.Capacity {
 		has = append(has, q.Name+" "+q.Value)
 		defaults = append(defaults, q.Name+" "+q.Default)
-		smallest = append(smallest, q.Name+" "+cmp.Or(q.Smallest, "any amount"))
+		if q.Smallest != "" {
+			smallest = append(smallest, q.Name+" "+q.Smallest)
+		}
 	}
-	text += fmt.Sprintf(" with %s: each takes %s that ask for no capacity (%s)", english.JoinAnd(has), claimCount(&kind.Claims), strings.Join(defaults, ", "))
+	text += fmt.Sprintf(" with %s: each takes %s by default (%s)", english.JoinAnd(has), claimCount(&kind.Claims), strings.Join(defaults, ", "))
 	if kind.SmallestClaims != nil {
-		text += fmt.Sprintf(", %s for the smallest amounts (%s)", english.Between(kind.SmallestClaims.AtLeast, kind.SmallestClaims.AtMost), strings.Join(smallest, ", "))
+		text += fmt.Sprintf(", %s if they ask for %s", english.Between(kind.SmallestClaims.AtLeast, kind.SmallestClaims.AtMost), english.JoinAnd(smallest))
 	}
 	return text
 }
@@ -180,9 +182,9 @@ func sharingVerdict(way *api.SharingWay) string {
 	case "":
 		return ""
 	case api.Fits:
-		text := fmt.Sprintf("two such pods fit now, on %d of %s", way.Nodes, english.Count(way.NodeCount, "node"))
+		text := fmt.Sprintf("two such pods fit now; %s of %s %s room for one", english.Thousands(way.Nodes), english.Count(way.NodeCount, "node"), english.Plural(way.Nodes, "has", "have"))
 		if way.Now != nil {
-			text += fmt.Sprintf("; there is room for %s, for %s once all claims are released", claimCount(way.Now), english.Between(way.Released.AtLeast, way.Released.AtMost))
+			text += fmt.Sprintf(", in all for %s, for %s once all claims are released", claimCount(way.Now), english.Between(way.Released.AtLeast, way.Released.AtMost))
 		}
 		return text
 	case api.Undetermined:

@@ -41,12 +41,12 @@ func (f *finder) capacity(ctx context.Context) (api.SharingWay, error) {
 		return [2]string{d.ID.Driver, string(text)}
 	}) {
 		d := devices[0]
-		kind := api.SharedDevices{Driver: d.ID.Driver, Devices: len(devices), Capacity: quantities(d)}
+		least := smallest(d)
+		kind := api.SharedDevices{Driver: d.ID.Driver, Devices: len(devices), Capacity: quantities(d, least)}
 		var err error
 		if kind.Claims, err = f.room(ctx, devices[:1], f.spec("", nil, nil)); err != nil {
 			return way, err
 		}
-		least := smallest(d)
 		if len(least) > 0 {
 			count, err := f.room(ctx, devices[:1], f.spec("", least, nil))
 			if err != nil {
@@ -66,6 +66,9 @@ func (f *finder) capacity(ctx context.Context) (api.SharingWay, error) {
 		return way, nil
 	}
 	way.Available = true
+	if asks != nil {
+		way.Notes = append(way.Notes, "the manifest asks for the smallest amounts")
+	}
 	expression := ""
 	if len(shared) < len(f.devices) {
 		expression = "device.allowMultipleAllocations"
@@ -90,19 +93,17 @@ func grouped[K comparable](devices []*cluster.Device, key func(*cluster.Device) 
 	return groups[:min(len(groups), kindsMost)]
 }
 
-// quantities lists the capacity of a device that claims share.
-func quantities(d *cluster.Device) []api.SharedQuantity {
+// quantities lists the capacity of a device that claims share, with the least that they can ask for.
+func quantities(d *cluster.Device, least map[resourceapi.QualifiedName]resource.Quantity) []api.SharedQuantity {
 	var list []api.SharedQuantity
 	for _, name := range slices.Sorted(maps.Keys(d.Capacity)) {
 		capacity := d.Capacity[name]
 		q := api.SharedQuantity{Name: string(name), Value: selector.QuantityText(capacity.Value), Default: selector.QuantityText(capacity.Value)}
-		if policy := capacity.RequestPolicy; policy != nil {
-			if policy.Default != nil {
-				q.Default = selector.QuantityText(*policy.Default)
-			}
-			if least := leastOf(policy); least != nil {
-				q.Smallest = selector.QuantityText(*least)
-			}
+		if policy := capacity.RequestPolicy; policy != nil && policy.Default != nil {
+			q.Default = selector.QuantityText(*policy.Default)
+		}
+		if amount, less := least[name]; less {
+			q.Smallest = selector.QuantityText(amount)
 		}
 		list = append(list, q)
 	}

@@ -138,7 +138,8 @@ func withoutEmpty(document any) any {
 	return document
 }
 
-// over returns the cluster with the objects.
+// over returns the cluster with the objects, and without the other pods that wait: they would get devices
+// first.
 func (r *recipe) over(c *cluster.Cluster) (*cluster.Cluster, []*corev1.Pod) {
 	after := *c.Snapshot
 	if r.claim != nil {
@@ -156,7 +157,7 @@ func (r *recipe) over(c *cluster.Cluster) (*cluster.Cluster, []*corev1.Pod) {
 		pod.UID, pod.Status.Phase = types.UID(pod.Name), corev1.PodPending
 		pods = append(pods, pod)
 	}
-	after.Pods = slices.Concat(after.Pods, pods)
+	after.Pods = append(slices.DeleteFunc(slices.Clone(after.Pods), snapshot.Waits), pods...)
 	snapshot.SortByName(after.Pods)
 	return c.Amended(&after), pods
 }

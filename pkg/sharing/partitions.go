@@ -52,9 +52,10 @@ func (f *finder) partitions(ctx context.Context) (api.SharingWay, error) {
 		return way, f.absent(ctx, &way, "the counters of a device are enough for one device of the class only", draws)
 	}
 	way.Available = true
+	way.Notes = append(way.Notes, "the manifest asks for "+profileOf(best[0]).value)
 	expression, ok := f.telling(ctx, best)
 	if !ok {
-		way.Notes = append(way.Notes, "no attribute tells the profiles apart: a claim gets any partition of the class")
+		way.Notes = []string{"no attribute tells the profiles apart: the claims of the manifest get any device of the class"}
 	}
 	return way, f.decide(ctx, &way, f.newRecipe("partition", f.spec(expression, nil, nil), false))
 }

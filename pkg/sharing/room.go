@@ -22,7 +22,7 @@ import (
 // room counts the claims with a spec that some devices of one pool take, by the allocator, on a cluster
 // that has nothing but these devices: none of them is in use or tainted, and one node reaches them.
 func (f *finder) room(ctx context.Context, devices []*cluster.Device, spec *resourceapi.ResourceClaimSpec) (api.CopyCount, error) {
-	const name = "node"
+	const name, pods = "node", 1_000_000
 	kept := map[string]bool{}
 	for _, d := range devices {
 		kept[d.ID.Device] = true
@@ -41,7 +41,7 @@ func (f *finder) room(ctx context.Context, devices []*cluster.Device, spec *reso
 		published = append(published, slice)
 	}
 	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}}
-	node.Status.Allocatable = corev1.ResourceList{corev1.ResourcePods: *resource.NewQuantity(1_000_000, resource.DecimalSI)}
+	node.Status.Allocatable = corev1.ResourceList{corev1.ResourcePods: *resource.NewQuantity(pods, resource.DecimalSI)}
 	s := f.Snapshot
 	shape, snap := forecast.ShapeOfClaims(&snapshot.Snapshot{
 		Source: s.Source, TakenAt: s.TakenAt, ServerVersion: s.ServerVersion, Emulator: s.Emulator, OtherRelease: s.OtherRelease, Skew: s.Skew, Gates: s.Gates,
@@ -50,6 +50,10 @@ func (f *finder) room(ctx context.Context, devices []*cluster.Device, spec *reso
 	count, err := forecast.CountShape(ctx, f.Amended(snap), shape, 1)
 	if err != nil {
 		return api.CopyCount{}, fmt.Errorf("count claims on %s: %w", devices[0].ID, err)
+	}
+	if most := count.Now.AtMost; most != nil && *most >= pods {
+		// Nothing of the devices limits it.
+		count.Now.AtMost = nil
 	}
 	return count.Now, nil
 }

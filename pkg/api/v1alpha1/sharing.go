@@ -101,8 +101,8 @@ type SharedDevices struct {
 	// Claims is how many claims that ask for no capacity one empty device takes, or how many
 	// partitions of the profile fit into it.
 	Claims CopyCount `json:"claims"`
-	// SmallestClaims is how many claims for the smallest amounts one empty device takes, or for half of
-	// a capacity without such an amount. It is absent if claims that ask for none get that.
+	// SmallestClaims is how many claims for the smallest amounts one empty device takes, absent if no
+	// capacity has one.
 	SmallestClaims *CopyCount `json:"smallestClaims,omitempty"`
 }
 
@@ -114,7 +114,8 @@ type SharedQuantity struct {
 	// Default is what a claim gets that does not ask for it: the whole capacity without a
 	// requestPolicy.
 	Default string `json:"default"`
-	// Smallest is the least that a claim can get, empty if the device does not limit that.
+	// Smallest is the least that a claim can get, or half of a capacity of which claims can take any
+	// amount. It is empty if claims that do not ask get no more.
 	Smallest string `json:"smallest,omitempty"`
 }
 
