@@ -23,7 +23,7 @@ func plainStrings() map[string][]string {
 		"the name is of a device in the pool": {"v1alpha1.Counter.usedBy", "v1alpha1.DeviceCounter.usedBy"},
 		"the text names a cluster or files": {
 			"v1alpha1.ComparedState.source", "v1alpha1.Diagnosis.source", "v1alpha1.Impact.source", "v1alpha1.LintReport.source", "v1alpha1.Migration.source", "v1alpha1.Overview.source",
-			"v1alpha1.Plan.source", "v1alpha1.Status.source", "v1alpha1.TestReport.source", "commands.ServerVersion.source",
+			"v1alpha1.Plan.source", "v1alpha1.Sharing.source", "v1alpha1.Status.source", "v1alpha1.TestReport.source", "commands.ServerVersion.source",
 		},
 		"the word is one of a few": {
 			"v1alpha1.AllocatorInfo.featureSource", "v1alpha1.SchedulerMessage.source", "v1alpha1.SelectorTrace.source",

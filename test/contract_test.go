@@ -72,6 +72,7 @@ func kinds() []kind {
 		{"LintReport", reflect.TypeFor[api.LintReport](), nil, "lint"},
 		{"Impact", reflect.TypeFor[api.Impact](), nil, "impact"},
 		{"Plan", reflect.TypeFor[api.Plan](), nil, "plan"},
+		{"Sharing", reflect.TypeFor[api.Sharing](), nil, "sharing"},
 		{"Migration", reflect.TypeFor[api.Migration](), nil, "migrate"},
 		{"Overview", reflect.TypeFor[api.Overview](), nil, "top --once"},
 		{"Branch", reflect.TypeFor[api.Branch](), reflect.TypeFor[listOf[api.Branch]](), "tree"},

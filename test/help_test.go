@@ -151,7 +151,7 @@ func TestHelpExamples(t *testing.T) {
 				}
 				stdout, stderr, code := run(t, example, add, onNode)
 				switch {
-				case slices.Contains([]string{"why", "fit", "plan", "impact", "migrate", "status", "diff", "doctor", "lint", "test", "node-probe"}, words[2]) && code <= 2:
+				case slices.Contains([]string{"why", "fit", "plan", "impact", "migrate", "sharing", "status", "diff", "doctor", "lint", "test", "node-probe"}, words[2]) && code <= 2:
 				case code != 0:
 					t.Errorf("exit code %d: %s", code, stderr)
 				}

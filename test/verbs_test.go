@@ -80,6 +80,12 @@ func TestVerbs(t *testing.T) {
 			goldenRun(t, filepath.Join("verbs", "migrate", output+".golden"), "80", all...)
 		})
 	}
+	for output, flags := range map[string][]string{"text": nil, "commands": {"--commands", "-n", "vision"}, "json": {"-o", "json"}, "yaml": {"-o", "yaml"}} {
+		t.Run("sharing/"+output, func(t *testing.T) {
+			all := append([]string{"sharing", "gpu-partition.example.com", "--snapshot", filepath.Join("..", "examples", "cluster")}, flags...)
+			goldenRun(t, filepath.Join("verbs", "sharing", output+".golden"), "80", all...)
+		})
+	}
 	for name, args := range map[string][]string{
 		"drain": {"drain", "gpu-02"}, "cordon": {"cordon", "gpu-03"}, "remove": {"remove", "driver/nic.example.com"}, "taint": {"taint", "example.com/x:NoExecute", "--pool", "gpu-02"},
 	} {
@@ -185,6 +191,14 @@ func TestInventories(t *testing.T) {
 			"tree-nodes":   {"tree", "node/"},
 			"tree-class":   {"tree", "class/gpu"},
 			"tree-json":    {"tree", "node/both-1", "-o", "json"},
+		},
+		"sharing": {
+			"accelerator": {"sharing", "accelerator"},
+			"gpu":         {"sharing", "gpu.nvidia.com"},
+			"gpu-json":    {"sharing", "gpu.nvidia.com", "-o", "json"},
+			"mig":         {"sharing", "mig.nvidia.com"},
+			"off":         {"sharing", "mig.nvidia.com", "--kubernetes-version", "v1.35.0", "--feature-gates", "DRAPartitionableDevices=false"},
+			"time-sliced": {"sharing", "time-sliced"},
 		},
 		"network": {
 			"claims":       {"claims"},

@@ -7,7 +7,6 @@ import (
 	"cmp"
 	"fmt"
 	"io"
-	"slices"
 	"strings"
 
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
@@ -129,11 +128,12 @@ func (p *Page) sharingTexts(s *api.Sharing, way *api.SharingWay) []string {
 		for i := range way.Settings {
 			texts = append(texts, settingText(&way.Settings[i]))
 		}
-		texts = slices.Insert(texts, 0, "what settings mean is the driver's, and is not verified")
-		return texts
 	}
 	if more := len(texts) - sharingMost; more > 0 && !p.Opts.Wide {
-		texts = append(texts[:sharingMost], fmt.Sprintf("and %d more: -o wide", more))
+		texts = append(texts[:sharingMost], fmt.Sprintf("%d more: -o wide", more))
+	}
+	if way.Method == api.DriverSettings {
+		texts = append(texts, "what they mean is the driver's, and is not verified")
 	}
 	return texts
 }
@@ -173,7 +173,7 @@ func settingText(s *api.DriverSetting) string {
 	for _, object := range s.Objects {
 		names = append(names, object.Title())
 	}
-	return fmt.Sprintf("%s has for %s: %s", someOf(names, s.Count), s.Driver, s.Parameters)
+	return fmt.Sprintf("%s for %s, in %s", s.Parameters, s.Driver, someOf(names, s.Count))
 }
 
 // sharingVerdict says whether the pods of a manifest fit now, and how many more claims.

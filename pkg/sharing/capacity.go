@@ -27,7 +27,9 @@ func (f *finder) capacity(ctx context.Context) (api.SharingWay, error) {
 	shared := f.matching(shareable)
 	switch {
 	case len(shared) == 0:
-		return way, f.absent(ctx, &way, "no device of the class has allowMultipleAllocations", shareable)
+		return way, f.absent(ctx, &way, "no device of the class has allowMultipleAllocations", func(of *finder) (bool, error) {
+			return f.Gates.Enabled(cluster.GateConsumableCapacity) && slices.ContainsFunc(of.devices, shareable), nil
+		})
 	case !f.Gates.Enabled(cluster.GateConsumableCapacity):
 		way.Reason = gateOff(len(shared), "allowMultipleAllocations", cluster.GateConsumableCapacity)
 		return way, nil

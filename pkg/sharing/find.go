@@ -123,9 +123,9 @@ func (f *finder) configured(ctx context.Context) (api.SharingWay, error) {
 	return way, f.decide(ctx, &way, f.newRecipe("shared-settings", f.spec("", nil, []resourceapi.DeviceClaimConfiguration{config}), true))
 }
 
-// absent says why a way is not there that no device of the class has, and which classes of the same
-// drivers have it.
-func (f *finder) absent(ctx context.Context, way *api.SharingWay, reason string, has func(*cluster.Device) bool) error {
+// absent says why a way is not there that the devices of the class do not have, and which classes of the
+// same drivers have it. Has reports whether devices of such a class have it.
+func (f *finder) absent(ctx context.Context, way *api.SharingWay, reason string, has func(of *finder) (bool, error)) error {
 	if way.Reason = reason; len(f.devices) == 0 {
 		way.Reason = noDevices
 		return nil
@@ -138,7 +138,13 @@ func (f *finder) absent(ctx context.Context, way *api.SharingWay, reason string,
 		if err != nil {
 			return err
 		}
-		if slices.ContainsFunc(devices, func(d *cluster.Device) bool { return has(d) && slices.Contains(f.drivers, d.ID.Driver) }) {
+		of := *f
+		of.class = class
+		of.devices = slices.DeleteFunc(devices, func(d *cluster.Device) bool { return !slices.Contains(f.drivers, d.ID.Driver) })
+		switch ok, err := has(&of); {
+		case err != nil:
+			return err
+		case ok:
 			way.OtherClasses = append(way.OtherClasses, class.Name)
 		}
 	}

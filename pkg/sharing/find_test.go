@@ -260,7 +260,7 @@ func TestPartitions(t *testing.T) {
 		}
 		devices = append(devices, device(card, "gpu", takes(card, "", "80Gi")))
 	}
-	snap := published(version, gates, counters("card-0", "card-1"), devices, newClass("part", "part"), newClass("gpu", "gpu"))
+	snap := published(version, gates, counters("card-0", "card-1"), devices, newClass("part", "part"), newClass("gpu", "gpu"), newClass("alias", "gpu"))
 	claim := &resourceapi.ResourceClaim{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "half", UID: "1"}}
 	claim.Status.Allocation = &resourceapi.AllocationResult{}
 	claim.Status.Allocation.Devices.Results = []resourceapi.DeviceRequestAllocationResult{{Request: "r", Driver: driver, Pool: "node-1", Device: "card-0-half-0"}}

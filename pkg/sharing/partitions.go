@@ -24,9 +24,17 @@ type profile struct{ driver, attribute, value string }
 func (f *finder) partitions(ctx context.Context) (api.SharingWay, error) {
 	way := api.SharingWay{Method: api.SharedPartitions}
 	parts := f.matching(draws)
+	divides := func(of *finder) (bool, error) {
+		parts := of.matching(draws)
+		if len(parts) == 0 {
+			return false, nil
+		}
+		count, err := of.room(ctx, mostOfOne(parts), of.spec("", nil, nil))
+		return several(&count), err
+	}
 	switch {
 	case len(parts) == 0:
-		return way, f.absent(ctx, &way, "no device of the class draws on shared counters", draws)
+		return way, f.absent(ctx, &way, "no device of the class draws on shared counters", divides)
 	case !f.Gates.Enabled(cluster.GatePartitionableDevices):
 		way.Reason = gateOff(len(parts), "shared counters", cluster.GatePartitionableDevices)
 		return way, nil
@@ -36,11 +44,8 @@ func (f *finder) partitions(ctx context.Context) (api.SharingWay, error) {
 	for _, devices := range grouped(parts, profileOf) {
 		of := profileOf(devices[0])
 		kind := api.SharedDevices{Driver: of.driver, Devices: len(devices), Profile: of.value, Attribute: of.attribute}
-		// The partitions of one device draw on the same counters.
-		type counters struct{ pool, set string }
-		one := grouped(devices, func(d *cluster.Device) counters { return counters{d.ID.Pool, d.ConsumesCounters[0].CounterSet} })[0]
 		var err error
-		if kind.Claims, err = f.room(ctx, one, f.spec("", nil, nil)); err != nil {
+		if kind.Claims, err = f.room(ctx, mostOfOne(devices), f.spec("", nil, nil)); err != nil {
 			return way, err
 		}
 		if kind.Claims.AtLeast > most {
@@ -49,7 +54,7 @@ func (f *finder) partitions(ctx context.Context) (api.SharingWay, error) {
 		way.Kinds = append(way.Kinds, kind)
 	}
 	if best == nil {
-		return way, f.absent(ctx, &way, "the counters of a device are enough for one device of the class only", draws)
+		return way, f.absent(ctx, &way, "the counters of a device are enough for one device of the class only", divides)
 	}
 	way.Available = true
 	way.Notes = append(way.Notes, "the manifest asks for "+profileOf(best[0]).value)
@@ -58,6 +63,13 @@ func (f *finder) partitions(ctx context.Context) (api.SharingWay, error) {
 		way.Notes = []string{"no attribute tells the profiles apart: the claims of the manifest get any device of the class"}
 	}
 	return way, f.decide(ctx, &way, f.newRecipe("partition", f.spec(expression, nil, nil), false))
+}
+
+// mostOfOne returns the partitions that draw on the same counters, those of one device: of the device with
+// the most.
+func mostOfOne(partitions []*cluster.Device) []*cluster.Device {
+	type counters struct{ driver, pool, set string }
+	return grouped(partitions, func(d *cluster.Device) counters { return counters{d.ID.Driver, d.ID.Pool, d.ConsumesCounters[0].CounterSet} })[0]
 }
 
 // profileOf returns the kind of a partition: what the driver declares, the attribute profile, as the driver
