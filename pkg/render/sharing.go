@@ -111,7 +111,7 @@ func (p *Page) sharingTexts(s *api.Sharing, way *api.SharingWay) []string {
 			texts = append(texts, sharedCapacityText(&way.Kinds[i]))
 		}
 		if way.Devices < s.Devices {
-			texts = append([]string{fmt.Sprintf("%d of %s have allowMultipleAllocations", way.Devices, english.Count(s.Devices, "device"))}, texts...)
+			texts = append([]string{fmt.Sprintf("%d of %s %s allowMultipleAllocations", way.Devices, english.Count(s.Devices, "device"), english.Plural(way.Devices, "has", "have"))}, texts...)
 		}
 	case api.SharedPartitions:
 		counts := make([]string, 0, len(way.Kinds))
@@ -159,12 +159,12 @@ func sharedCapacityText(kind *api.SharedDevices) string {
 	return text
 }
 
+// claimCount counts claims.
 func claimCount(c *api.CopyCount) string {
-	text := english.Between(c.AtLeast, c.AtMost)
-	if text == "1" {
-		return text + " claim"
+	if c.AtMost != nil && *c.AtMost == 1 {
+		return "1 claim"
 	}
-	return text + " claims"
+	return english.Between(c.AtLeast, c.AtMost) + " claims"
 }
 
 // settingText shows parameters and who has them.
@@ -184,7 +184,10 @@ func sharingVerdict(way *api.SharingWay) string {
 	case api.Fits:
 		text := fmt.Sprintf("two such pods fit now; %s of %s %s room for one", english.Thousands(way.Nodes), english.Count(way.NodeCount, "node"), english.Plural(way.Nodes, "has", "have"))
 		if way.Now != nil {
-			text += fmt.Sprintf(", in all for %s, for %s once all claims are released", claimCount(way.Now), english.Between(way.Released.AtLeast, way.Released.AtMost))
+			text += fmt.Sprintf(", and %s fit", claimCount(way.Now))
+			if then := english.Between(way.Released.AtLeast, way.Released.AtMost); then != english.Between(way.Now.AtLeast, way.Now.AtMost) {
+				text += fmt.Sprintf(", %s once all claims are released", then)
+			}
 		}
 		return text
 	case api.Undetermined:
