@@ -90,13 +90,13 @@ spec:
 		var pods *corev1.PodList
 		if err := poll(t.Context(), func() bool {
 			var err error
-			pods, err = c.client.CoreV1().Pods(ns).List(t.Context(), metav1.ListOptions{})
+			pods, err = c.kube.CoreV1().Pods(ns).List(t.Context(), metav1.ListOptions{})
 			return err == nil && !slices.ContainsFunc(pods.Items, func(pod corev1.Pod) bool { return pod.Spec.NodeName == "" })
 		}); err != nil {
 			t.Fatalf("not all pods are placed after %s: %v", command, err)
 		}
 	}
-	claims, err := c.client.ResourceV1().ResourceClaims(ns).List(t.Context(), metav1.ListOptions{})
+	claims, err := c.kube.ResourceV1().ResourceClaims(ns).List(t.Context(), metav1.ListOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
