@@ -21,7 +21,7 @@ import (
 // kindsMost limits how many kinds of devices are counted.
 const kindsMost = 10
 
-// capacity is the way in which several claims get parts of the capacity of one device (KEP-5075).
+// capacity returns the way in which several claims get parts of the capacity of one device (KEP-5075).
 func (f *finder) capacity(ctx context.Context) (api.SharingWay, error) {
 	way := api.SharingWay{Method: api.SharedCapacity}
 	shared := f.matching(shareable)

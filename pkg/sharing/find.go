@@ -88,7 +88,7 @@ func (f *finder) assume(list []string) {
 // noDevices is why devices of a class without devices cannot be shared.
 const noDevices = "the class selects no devices now"
 
-// oneClaim is the way in which pods, or containers of a pod, use one claim.
+// oneClaim returns the way in which pods, or containers of a pod, use one claim.
 func (f *finder) oneClaim(ctx context.Context) (api.SharingWay, error) {
 	way := api.SharingWay{Method: api.SharedClaim, Devices: len(f.devices), MostPods: resourceapi.ResourceClaimReservedForMaxSize}
 	if len(f.devices) == 0 {
@@ -99,7 +99,7 @@ func (f *finder) oneClaim(ctx context.Context) (api.SharingWay, error) {
 	return way, f.decide(ctx, &way, f.newRecipe("shared-claim", f.spec("", nil, nil), true))
 }
 
-// configured is the way in which the driver shares a device, as its parameters say.
+// configured returns the way in which the driver shares a device, as its parameters say.
 func (f *finder) configured(ctx context.Context) (api.SharingWay, error) {
 	way := api.SharingWay{Method: api.DriverSettings, Settings: f.settings()}
 	if len(way.Settings) == 0 {

@@ -152,7 +152,7 @@ func TestOneClaim(t *testing.T) {
 	expectNo(t, found[api.DriverSettings], "neither the class nor a claim or template for it has parameters for a driver")
 }
 
-// TestNoDevices has no way to share what is not there.
+// TestNoDevices looks for ways in a class that selects nothing.
 func TestNoDevices(t *testing.T) {
 	found := ways(t, published(version, nil, nil, []resourceapi.Device{device("gpu-0", "gpu", nil)}, newClass("other", "other"), newClass("gpu", "gpu")), "other")
 	for _, method := range []api.SharingMethod{api.SharedClaim, api.SharedCapacity, api.SharedPartitions} {
@@ -160,7 +160,7 @@ func TestNoDevices(t *testing.T) {
 	}
 }
 
-// TestDeviceInUse has a claim on the only device: the way is there, and nothing fits now.
+// TestDeviceInUse puts a claim on the only device: the way is there, and nothing fits now.
 func TestDeviceInUse(t *testing.T) {
 	snap := published(version, nil, nil, []resourceapi.Device{device("gpu-0", "gpu", nil)}, newClass("gpu", "gpu"))
 	claim := &resourceapi.ResourceClaim{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "shared-claim", UID: "1"}}
@@ -189,9 +189,9 @@ func TestCapacity(t *testing.T) {
 		smallest          int
 		asks, doesNotHave string
 	}{
-		"the default leaves room":       {parts("80Gi", ranged), 4, 16, "", "capacity:"},
-		"the default takes the device":  {parts("80Gi", greedy), 1, 8, "memory: 10Gi", ""},
-		"no policy":                     {parts("80Gi", nil), 1, 2, "memory: 40Gi", ""},
+		"the default leaves room":      {parts("80Gi", ranged), 4, 16, "", "capacity:"},
+		"the default takes the device": {parts("80Gi", greedy), 1, 8, "memory: 10Gi", ""},
+		"no policy":                    {parts("80Gi", nil), 1, 2, "memory: 40Gi", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			way := ways(t, published(version, gates, nil, []resourceapi.Device{device("gpu-0", "gpu", test.change)}, newClass("gpu", "gpu")), "gpu")[api.SharedCapacity]
@@ -219,8 +219,8 @@ func TestUnlimited(t *testing.T) {
 	}
 }
 
-// TestCapacityOfSome has one device that can be shared beside one that cannot: the claims of the manifest
-// must not get the other.
+// TestCapacityOfSome puts a device that can be shared beside another: the claims of the manifest must not
+// get that.
 func TestCapacityOfSome(t *testing.T) {
 	gates := []string{cluster.GateConsumableCapacity}
 	policy := &resourceapi.CapacityRequestPolicy{Default: quantity("40Gi")}
@@ -235,7 +235,7 @@ func TestCapacityOfSome(t *testing.T) {
 	expectCount(t, "now", way.Now, 2)
 }
 
-// TestGatesOff has devices that could be shared, on a release where the features are off by default.
+// TestGatesOff looks at devices that could be shared, on a release where the features are off by default.
 func TestGatesOff(t *testing.T) {
 	devices := []resourceapi.Device{
 		device("gpu-0", "gpu", parts("80Gi", nil)),
@@ -277,6 +277,7 @@ func TestPartitions(t *testing.T) {
 
 	// Whole cards draw on the counters, too, and are no partitions: the other class has these.
 	whole := ways(t, snap, "gpu")[api.SharedPartitions]
+	// The class alias selects nothing but whole cards.
 	expectNo(t, whole, "the counters of a device are enough for one device of the class only")
 	if !slices.Equal(whole.OtherClasses, []string{"part"}) {
 		t.Errorf("%v, want class part", whole.OtherClasses)
@@ -363,8 +364,7 @@ func TestSettings(t *testing.T) {
 	}
 }
 
-// TestOtherPodsWait has a pod that waits for the only device: whether another fits now does not depend on
-// that.
+// TestOtherPodsWait lets a pod wait for the only device: whether another fits now does not depend on that.
 func TestOtherPodsWait(t *testing.T) {
 	snap := published(version, nil, nil, []resourceapi.Device{device("gpu-0", "gpu", nil)}, newClass("gpu", "gpu"))
 	template := &resourceapi.ResourceClaimTemplate{ObjectMeta: metav1.ObjectMeta{Namespace: "ml", Name: "gpu"}}

@@ -20,17 +20,17 @@ const attrProfile = "profile"
 // profile is a kind of partition, see [api.SharedDevices].
 type profile struct{ driver, attribute, value string }
 
-// partitions is the way in which devices are parts of one device (KEP-4815).
+// partitions returns the way in which devices are parts of one device (KEP-4815).
 func (f *finder) partitions(ctx context.Context) (api.SharingWay, error) {
 	way := api.SharingWay{Method: api.SharedPartitions}
 	parts := f.matching(draws)
 	divides := func(of *finder) (bool, error) {
-		parts := of.matching(draws)
-		if len(parts) == 0 {
-			return false, nil
+		for _, devices := range grouped(of.matching(draws), profileOf) {
+			if count, err := of.room(ctx, mostOfOne(devices), of.spec("", nil, nil)); err != nil || several(&count) {
+				return err == nil, err
+			}
 		}
-		count, err := of.room(ctx, mostOfOne(parts), of.spec("", nil, nil))
-		return several(&count), err
+		return false, nil
 	}
 	switch {
 	case len(parts) == 0:
@@ -65,11 +65,13 @@ func (f *finder) partitions(ctx context.Context) (api.SharingWay, error) {
 	return way, f.decide(ctx, &way, f.newRecipe("partition", f.spec(expression, nil, nil), false))
 }
 
-// mostOfOne returns the partitions that draw on the same counters, those of one device: of the device with
-// the most.
+// mostOfOne returns the partitions that draw on the same counters, and so are parts of one device: the
+// device with the most of them.
 func mostOfOne(partitions []*cluster.Device) []*cluster.Device {
 	type counters struct{ driver, pool, set string }
-	return grouped(partitions, func(d *cluster.Device) counters { return counters{d.ID.Driver, d.ID.Pool, d.ConsumesCounters[0].CounterSet} })[0]
+	return grouped(partitions, func(d *cluster.Device) counters {
+		return counters{d.ID.Driver, d.ID.Pool, d.ConsumesCounters[0].CounterSet}
+	})[0]
 }
 
 // profileOf returns the kind of a partition: what the driver declares, the attribute profile, as the driver

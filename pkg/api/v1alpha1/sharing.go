@@ -21,8 +21,8 @@ type Sharing struct {
 	Class string `json:"class"`
 	// Drivers are the drivers of its devices, by name.
 	Drivers []string `json:"drivers,omitempty"`
-	// Devices counts the devices that the class selects, SeveralNodes those of them that more
-	// than one node can reach.
+	// Devices counts the devices that the class selects, SeveralNodes the devices among them that
+	// more than one node can reach.
 	Devices      int `json:"devices"`
 	SeveralNodes int `json:"severalNodes,omitempty"`
 	// Ways has each way to share devices, also the ways that the devices do not have.
@@ -56,8 +56,8 @@ type SharingWay struct {
 	Available bool `json:"available"`
 	// Reason says why it is not available, empty if it is.
 	Reason string `json:"reason,omitempty"`
-	// OtherClasses are the classes of the same drivers whose devices can be shared so, if those of
-	// this class cannot.
+	// OtherClasses are the classes of the same drivers whose devices can be shared so, if the
+	// devices of this class cannot.
 	OtherClasses []string `json:"otherClasses,omitempty"`
 	// Devices counts the devices of the class that can be shared so.
 	Devices int `json:"devices,omitempty"`
@@ -96,7 +96,7 @@ type SharedDevices struct {
 	// each takes. Both are empty for devices with shared capacity.
 	Profile   string `json:"profile,omitempty"`
 	Attribute string `json:"attribute,omitempty"`
-	// Capacity is what each has, by name.
+	// Capacity lists the capacity of each of them, by name.
 	Capacity []SharedQuantity `json:"capacity,omitempty"`
 	// Claims is how many claims that ask for no capacity one empty device takes, or how many
 	// partitions of the profile fit into it.
@@ -111,7 +111,7 @@ type SharedQuantity struct {
 	Name string `json:"name"`
 	// Value is the capacity, a quantity: "80Gi".
 	Value string `json:"value"`
-	// Default is what a claim gets that does not ask for it: the whole capacity without a
+	// Default is the amount for a claim that does not ask for it: the whole capacity without a
 	// requestPolicy.
 	Default string `json:"default"`
 	// Smallest is the least that a claim can get, or half of a capacity of which claims can take any
