@@ -252,15 +252,15 @@ func TestPartitions(t *testing.T) {
 	gates := []string{cluster.GatePartitionableDevices}
 	var devices []resourceapi.Device
 	for _, card := range []string{"card-0", "card-1"} {
+		devices = append(devices, device(card, "gpu", takes(card, "", "80Gi")))
 		for i := range 2 {
 			devices = append(devices, device(fmt.Sprintf("%s-half-%d", card, i), "part", takes(card, "half", "40Gi")))
 		}
 		for i := range 4 {
 			devices = append(devices, device(fmt.Sprintf("%s-quarter-%d", card, i), "part", takes(card, "quarter", "20Gi")))
 		}
-		devices = append(devices, device(card, "gpu", takes(card, "", "80Gi")))
 	}
-	snap := published(version, gates, counters("card-0", "card-1"), devices, newClass("part", "part"), newClass("gpu", "gpu"), newClass("alias", "gpu"))
+	snap := published(version, gates, counters("card-0", "card-1"), devices, newClass("part", "part"), newClass("gpu", "gpu"), newClass("alias", "gpu"), newClass("all", "part", "gpu"))
 	claim := &resourceapi.ResourceClaim{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "half", UID: "1"}}
 	claim.Status.Allocation = &resourceapi.AllocationResult{}
 	claim.Status.Allocation.Devices.Results = []resourceapi.DeviceRequestAllocationResult{{Request: "r", Driver: driver, Pool: "node-1", Device: "card-0-half-0"}}
@@ -279,8 +279,8 @@ func TestPartitions(t *testing.T) {
 	whole := ways(t, snap, "gpu")[api.SharedPartitions]
 	// The class alias selects nothing but whole cards.
 	expectNo(t, whole, "the counters of a device are enough for one device of the class only")
-	if !slices.Equal(whole.OtherClasses, []string{"part"}) {
-		t.Errorf("%v, want class part", whole.OtherClasses)
+	if !slices.Equal(whole.OtherClasses, []string{"all", "part"}) {
+		t.Errorf("%v, want classes all and part", whole.OtherClasses)
 	}
 }
 
