@@ -10,8 +10,10 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
 
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
+	"github.com/kubectl-dra/kubectl-dra/pkg/commands"
 )
 
 // TestSharing pastes the commands that "sharing --commands" prints, on a real control plane: the scheduler
@@ -73,19 +75,21 @@ spec:
 			t.Fatalf("%s: %+v", w.Method, w)
 		}
 	}
-	got := invoke(t.Context(), c.kubeconfig, "sharing", "gpu", "-n", ns, "--commands")
-	var commands []string
-	for _, part := range strings.Split(got.out, "kubectl apply")[1:] {
-		commands = append(commands, "kubectl apply"+part[:strings.Index(part, "\nEOF\n")]+"\nEOF")
+	streams, _, out, _ := genericiooptions.NewTestIOStreams()
+	code := commands.Run(t.Context(), []string{"sharing", "gpu", "--kubeconfig", c.kubeconfig, "-n", ns, "--commands"}, streams, commands.Build{Version: "v0.0.0-test"})
+	var pasted []string
+	for _, part := range strings.Split(out.String(), "kubectl apply")[1:] {
+		documents, _, _ := strings.Cut(part, "\nEOF\n")
+		pasted = append(pasted, "kubectl apply"+documents+"\nEOF")
 	}
-	if len(commands) != 4 {
-		t.Fatalf("want 4 commands: %+v", got)
+	if code != 0 || len(pasted) != 4 {
+		t.Fatalf("exit code %d, want 4 commands: %s", code, out)
 	}
 	// Pods of partitions and of shared capacity take devices that others could have got: they come first.
-	slices.SortStableFunc(commands, func(a, b string) int {
+	slices.SortStableFunc(pasted, func(a, b string) int {
 		return strings.Count(b, "expression") - strings.Count(a, "expression")
 	})
-	for _, command := range commands {
+	for _, command := range pasted {
 		c.pasteAll(t, []string{command})
 		var pods *corev1.PodList
 		if err := poll(t.Context(), func() bool {
