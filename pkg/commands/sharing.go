@@ -59,10 +59,9 @@ that cannot be determined.`,
   # With manifests to start from
   kubectl dra sharing nic.example.com -n storage --commands
 
-  # Check the manifest for partitions
+  # Only the manifest for partitions
   kubectl dra sharing gpu-partition.example.com -o \
-    jsonpath='{.ways[?(@.method=="Partitions")].manifest}' |
-    kubectl dra lint -`,
+    jsonpath='{.ways[?(@.method=="Partitions")].manifest}'`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) != 1 {
 				return cli.Usagef("List them with: kubectl dra classes", "expected the name of one DeviceClass, found %d", len(args))
