@@ -56,7 +56,8 @@ Replacements get new claims from templates. A claim that is not from a template
 stays with its devices as long as another pod uses it.
 
 The exit code is 1 if a pod that runs finds no other place or is not created
-again, else 2 if that is not known for one, else 0.`,
+again, or if a driver leaves before pods that need it, else 2 if that is not
+known for a pod, else 0.`,
 		Example: `  # Where do the pods of a node go, and in which order to take it out?
   kubectl dra impact drain gpu-02
 
@@ -81,6 +82,7 @@ again, else 2 if that is not known for one, else 0.`,
 	cmd.AddCommand(
 		newImpactDrain(streams, config), newImpactCordon(streams, config), newImpactTaint(streams, config),
 		newImpactRemove(streams, config), newImpactApply(streams, config), newImpactUpgrade(streams, config),
+		newImpactUpgradeDriver(streams, config),
 	)
 	return cmd
 }
@@ -131,7 +133,8 @@ func newImpactDrain(streams genericiooptions.IOStreams, config *genericclioption
 		Short: "Show where the pods of a node would go",
 		Long: `Show what 'kubectl drain' would do with a node: pods of DaemonSets and static
 pods stay, all others are evicted. Those of drivers are recognized: they have to
-stay until the devices are unprepared.`,
+stay until the devices are unprepared. If 'kubectl drain' would evict one, as it
+does with a driver of a Deployment, the steps evict it last.`,
 		Example: `  # Where do the pods of this node go?
   kubectl dra impact drain gpu-02`,
 		Args:              oneName("node"),
@@ -318,13 +321,17 @@ func (o *impactOptions) run(ctx context.Context, choose chooser) error {
 	if err := cli.PrintNotes(o.streams, cli.GapNotes(from.Snap, nil)...); err != nil {
 		return err
 	}
-	return impactOutcome(found.Counts)
+	return impactOutcome(found)
 }
 
 // impactOutcome returns the exit code.
-func impactOutcome(counts api.ImpactCounts) error {
+func impactOutcome(found *api.Impact) error {
+	counts := found.Counts
+	lost := func(d api.ImpactDriver) bool {
+		return d.Effect == api.DriverLeaves || d.Effect == api.DriverUnregistered
+	}
 	switch {
-	case counts.NoPlace+counts.NotRecreated > 0:
+	case counts.NoPlace+counts.NotRecreated > 0, slices.ContainsFunc(found.Drivers, lost):
 		return &cli.OutcomeError{Code: cli.ExitDoesNotFit}
 	case counts.Undetermined > 0:
 		return &cli.OutcomeError{Code: cli.ExitUndetermined}

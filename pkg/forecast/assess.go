@@ -36,12 +36,11 @@ func Assess(ctx context.Context, snap *snapshot.Snapshot, c Change) (*api.Impact
 		Change:   c.text, Source: snap.Source, Pods: []api.ImpactPod{},
 	}
 	a := &assessment{out: out, emptied: c.emptied, before: before, state: after, placed: map[types.NamespacedName]*explain.Decision{}}
-	if err := a.decide(ctx, fates(&c, before, after)); err != nil {
+	if c.updates != nil {
+		out.Update = updateOf(snap, c.updates)
+		out.Drivers = replacedDrivers(before, c.updates, c.drivers, out.Update)
+	} else if err := a.decideAll(ctx, &c); err != nil {
 		return nil, err
-	}
-	out.Claims = unmatched(ctx, before, after)
-	if c.evicts {
-		a.heedBudgets()
 	}
 	if c.steps != nil {
 		out.Steps = c.steps(snap, out)
@@ -55,6 +54,24 @@ func Assess(ctx context.Context, snap *snapshot.Snapshot, c Change) (*api.Impact
 		count(&out.Counts, &out.Pods[i])
 	}
 	return out, nil
+}
+
+// decideAll decides what becomes of the pods, the claims and the budgets.
+func (a *assessment) decideAll(ctx context.Context, c *Change) error {
+	plugins := pluginsOf(a.before.Snapshot)
+	list := fates(c, a.before, a.state, plugins)
+	a.out.Drivers = leavingDrivers(a.before, plugins, list)
+	a.out.Claims = unmatched(ctx, a.before, a.state)
+	if err := a.decide(ctx, list); err != nil {
+		return err
+	}
+	if c.evicts {
+		a.heedBudgets()
+	}
+	if c.emptied != "" {
+		a.assumeDrivers(plugins)
+	}
+	return nil
 }
 
 func count(counts *api.ImpactCounts, pod *api.ImpactPod) {
@@ -232,11 +249,31 @@ func (a *assessment) assume() {
 	if slices.ContainsFunc(a.out.Pods, func(pod api.ImpactPod) bool { return pod.Placement != nil }) {
 		say("where several nodes fit, the scheduler may choose another one")
 	}
+	if update := a.out.Update; update != nil && update.MaxSurge > 0 {
+		say("the driver can run in two pods on a node: its sockets have the UID of the pod in their names (kubectl dra node-probe plugins)")
+	}
 	if a.withoutDevices {
 		say("pods without devices are placed after all pods with devices, whatever their priority")
 	}
 	if gap := unseen(a.before.Snapshot); gap != "" {
 		say("there may be more: %s", strings.TrimSuffix(gap, "."))
+	}
+}
+
+// assumeDrivers names the drivers of the emptied node whose pods are not known. They may
+// leave the node before pods that need them to end.
+func (a *assessment) assumeDrivers(plugins map[*corev1.Pod][]string) {
+	var unknown []string
+	for _, u := range usesOn(a.before)[a.emptied] {
+		unknown = append(unknown, u.drivers...)
+	}
+	for pod, drivers := range plugins {
+		if pod.Spec.NodeName == a.emptied {
+			unknown = slices.DeleteFunc(unknown, func(driver string) bool { return slices.Contains(drivers, driver) })
+		}
+	}
+	if slices.Sort(unknown); len(unknown) > 0 {
+		a.out.Assumptions = append(a.out.Assumptions, fmt.Sprintf("the pods of driver %s are of a DaemonSet or static, so that they stay: which pods that are is not known", english.JoinAnd(slices.Compact(unknown))))
 	}
 }
 

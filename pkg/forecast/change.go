@@ -13,6 +13,7 @@ import (
 
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
+	"github.com/kubectl-dra/kubectl-dra/pkg/english"
 	"github.com/kubectl-dra/kubectl-dra/pkg/shell"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 	"github.com/kubectl-dra/kubectl-dra/pkg/whatif"
@@ -31,6 +32,10 @@ type Change struct {
 	gone    bool
 	// evicts is set if the pods leave by evictions, which PodDisruptionBudgets can delay.
 	evicts bool
+	// updates is the DaemonSet whose template changes, nil for other changes, and drivers
+	// are the drivers that its pods are. No pod leaves because of that.
+	updates *snapshot.Workload
+	drivers []string
 	// steps say in which order to make it.
 	steps func(*snapshot.Snapshot, *api.Impact) []api.NextStep
 	// notes returns further facts.
@@ -114,6 +119,15 @@ func RemoveDriver(driver string) Change {
 			}
 			return &after, nil
 		},
+	}
+}
+
+// UpgradeDriver changes the template of the DaemonSet of drivers, which replaces their pods.
+func UpgradeDriver(set *snapshot.Workload, drivers []string) Change {
+	return Change{
+		text:    "upgrade driver " + english.JoinAnd(drivers) + " (DaemonSet " + english.QualifiedName(set) + ")",
+		apply:   func(snap *snapshot.Snapshot) (*snapshot.Snapshot, error) { return snap, nil },
+		updates: set, drivers: drivers, steps: upgradeDriverSteps(set), notes: upgradeDriverNotes(set, drivers),
 	}
 }
 

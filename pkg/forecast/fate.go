@@ -30,20 +30,20 @@ type fate struct {
 }
 
 // fates finds what a change does to the pods that run, those that leave first in front.
-func fates(c *Change, before, after *cluster.Cluster) []fate {
+// plugins are the pods of drivers.
+func fates(c *Change, before, after *cluster.Cluster, plugins map[*corev1.Pod][]string) []fate {
 	now := before.Snapshot.Now()
-	plugins := pluginsOf(before.Snapshot)
 	var list []fate
 	for _, pod := range before.Snapshot.Pods {
 		if pod.Spec.NodeName == "" || pod.DeletionTimestamp != nil || snapshot.Finished(pod) {
 			continue
 		}
-		f := fate{pod: pod, devices: devicesHeldBy(before, pod)}
+		f := fate{pod: pod, devices: devicesHeldBy(before, pod), drivers: plugins[pod]}
 		at, evicted := eviction(before, after, pod)
 		lost := lostOf(before, after, pod)
 		switch {
 		case c.emptied == pod.Spec.NodeName && boundToNode(pod):
-			f.effect, f.devices, f.drivers = api.EffectStays, nil, plugins[ownerOf(pod)]
+			f.effect, f.devices = api.EffectStays, nil
 			if c.gone {
 				f.effect = api.EffectRemoved
 			}
@@ -73,34 +73,31 @@ func boundToNode(pod *corev1.Pod) bool {
 	return mirror || owner != nil && (owner.Kind == snapshot.KindDaemonSet || owner.Kind == api.KindNode)
 }
 
-// ownedBy identifies the controller of pods.
-type ownedBy struct{ kind, namespace, name string }
-
-func ownerOf(pod *corev1.Pod) ownedBy {
-	if owner := metav1.GetControllerOfNoCopy(pod); owner != nil {
-		return ownedBy{owner.Kind, pod.Namespace, owner.Name}
-	}
-	return ownedBy{}
-}
-
-// pluginsOf finds the drivers whose kubelet plugins the pods of DaemonSets are.
-func pluginsOf(snap *snapshot.Snapshot) map[ownedBy][]string {
-	found := map[ownedBy][]string{}
+// pluginsOf finds the pods of drivers, each with the drivers whose kubelet plugin it is.
+func pluginsOf(snap *snapshot.Snapshot) map[*corev1.Pod][]string {
+	found := map[*corev1.Pod][]string{}
 	for _, driver := range driversIn(snap, "") {
-		for _, set := range lifecycle.DaemonSets(snap, driver) {
-			key := ownedBy{snapshot.KindDaemonSet, set.Namespace, set.Name}
-			found[key] = append(found[key], driver)
+		for _, pod := range lifecycle.DriverPods(snap, driver) {
+			found[pod] = append(found[pod], driver)
 		}
 	}
 	return found
 }
 
-// driversIn lists the drivers with slices, of a node alone or of all for an empty name.
+// driversIn lists the drivers with slices of a node alone, or all drivers with slices or
+// allocated devices for an empty name.
 func driversIn(snap *snapshot.Snapshot, node string) []string {
 	var drivers []string
 	for _, slice := range snap.Slices {
 		if node == "" || slice.Spec.NodeName != nil && *slice.Spec.NodeName == node {
 			drivers = append(drivers, slice.Spec.Driver)
+		}
+	}
+	for _, claim := range snap.Claims {
+		if allocation := claim.Status.Allocation; node == "" && allocation != nil {
+			for i := range allocation.Devices.Results {
+				drivers = append(drivers, allocation.Devices.Results[i].Driver)
+			}
 		}
 	}
 	slices.Sort(drivers)

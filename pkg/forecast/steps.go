@@ -5,7 +5,13 @@ package forecast
 
 import (
 	"fmt"
+	"maps"
 	"slices"
+	"strings"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
@@ -30,17 +36,137 @@ func drainSteps(node string) func(*snapshot.Snapshot, *api.Impact) []api.NextSte
 		if force {
 			text += "; --force deletes pods that nothing creates again"
 		}
-		steps := []api.NextStep{
-			admin("keep new pods from the node", "kubectl cordon "+shell.Node(node)),
-			admin(text, shell.Drain(node, force)),
-		}
+		drain := shell.Drain(node, force)
+		steps := []api.NextStep{admin("keep new pods from the node", "kubectl cordon "+shell.Node(node))}
+		wait := admin("wait until no claim has a device of the node", "kubectl dra devices --node "+shell.Quote(node)+" --allocated")
 		drivers := driversIn(snap, node)
-		if len(drivers) == 0 {
-			return steps
+		switch {
+		case len(out.Drivers) > 0:
+			leaves := &out.Drivers[0]
+			steps = append(steps,
+				admin("mark the pods of driver "+english.JoinAnd(leaves.Drivers)+", which have to leave last", labelPods(leaves.Pods)...),
+				admin(strings.Replace(text, "the pods;", "the other pods;", 1), drain+" --pod-selector="+shell.Quote(lastLabel+"!="+lastValue)),
+				wait, admin("evict the pods of the driver", drain))
+		case len(drivers) > 0:
+			steps = append(steps, admin(text, drain), wait)
+		default:
+			steps = append(steps, admin(text, drain))
 		}
-		return append(steps,
-			admin("wait until no claim has a device of the node", "kubectl dra devices --node "+shell.Quote(node)+" --allocated"),
-			admin("only then stop the kubelet or the pods of "+driverText(snap, drivers)))
+		if len(drivers) > 0 {
+			steps = append(steps, admin("only then stop the kubelet or the pods of "+driverText(snap, drivers)+requiredLabels(snap, drivers)))
+		}
+		return steps
+	}
+}
+
+// The label of pods that leave a node last.
+const (
+	lastLabel = "dra.kubectl.dev/drain"
+	lastValue = "last"
+)
+
+// labelPods returns the commands that label pods, which are NAMESPACE/NAME, as the last ones.
+func labelPods(pods []string) []string {
+	var commands []string
+	for _, pod := range pods {
+		namespace, name, _ := strings.Cut(pod, "/")
+		commands = append(commands, "kubectl label "+shell.KubectlObjects("pod", namespace, name)+" "+lastLabel+"="+lastValue)
+	}
+	return commands
+}
+
+// requiredLabels names the labels by which the DaemonSets of drivers choose nodes: the
+// controller deletes their pods where a node no longer has these.
+func requiredLabels(snap *snapshot.Snapshot, drivers []string) string {
+	var keys []string
+	for _, driver := range drivers {
+		for _, set := range lifecycle.DaemonSets(snap, driver) {
+			spec := &set.Template.Spec
+			keys = slices.AppendSeq(keys, maps.Keys(spec.NodeSelector))
+			if spec.Affinity == nil || spec.Affinity.NodeAffinity == nil || spec.Affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution == nil {
+				continue
+			}
+			for _, term := range spec.Affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution.NodeSelectorTerms {
+				for i := range term.MatchExpressions {
+					keys = append(keys, term.MatchExpressions[i].Key)
+				}
+			}
+		}
+	}
+	if len(keys) == 0 {
+		return ""
+	}
+	slices.Sort(keys)
+	return ", or change labels by which their DaemonSets choose nodes: " + english.JoinAnd(slices.Compact(keys))
+}
+
+// upgradeDriverSteps returns the steps after which a DaemonSet has replaced its pods.
+func upgradeDriverSteps(set *snapshot.Workload) func(*snapshot.Snapshot, *api.Impact) []api.NextStep {
+	return func(_ *snapshot.Snapshot, out *api.Impact) []api.NextStep {
+		object := shell.KubectlObjects("daemonset", set.Namespace, set.Name)
+		edit := "kubectl edit " + object
+		undo := "kubectl rollout undo " + object
+		if out.Update.Type == string(appsv1.OnDeleteDaemonSetStrategyType) {
+			return []api.NextStep{
+				admin("change the template; no pod is replaced yet", edit),
+				admin("delete the driver's pods, those with the fewest pods that need them first; the loop ends at the first one that does not become ready", replaceEach(set, out.Drivers)),
+				admin("if the loop ended early, go back, and delete the pod that is not ready: until then, pods on its node neither end nor start", undo),
+			}
+		}
+		steps := []api.NextStep{admin("change the template", edit)}
+		if slices.ContainsFunc(out.Drivers, func(d api.ImpactDriver) bool { return d.Effect == api.DriverUnregistered }) {
+			steps = []api.NextStep{
+				admin("let the old pod end before the new one starts", "kubectl patch "+object+` -p '{"spec":{"updateStrategy":{"rollingUpdate":{"maxSurge":0,"maxUnavailable":1}}}}'`),
+				steps[0],
+			}
+		}
+		back := "if one does not become ready, go back: until then, pods on its node neither end nor start"
+		if slices.ContainsFunc(out.Drivers, func(d api.ImpactDriver) bool { return d.Effect == api.DriverOverlaps }) {
+			back = "if one does not become ready, go back: the old one stays until then"
+		}
+		return append(steps, admin("wait until all pods of the driver are replaced and ready", "kubectl rollout status "+object), admin(back, undo))
+	}
+}
+
+// replaceEach returns a command that replaces the pods of a DaemonSet on one node after the
+// other, those with the fewest pods that need the driver first.
+func replaceEach(set *snapshot.Workload, drivers []api.ImpactDriver) string {
+	var nodes []string
+	for i := range drivers {
+		nodes = append(nodes, shell.Quote(drivers[len(drivers)-1-i].Node))
+	}
+	if set.Selector == nil || len(nodes) == 0 {
+		return ""
+	}
+	pods := "pod -n " + shell.Quote(set.Namespace) + " -l " + shell.Quote(metav1.FormatLabelSelector(set.Selector)) + ` --field-selector spec.nodeName="$node"`
+	return "for node in " + strings.Join(nodes, " ") + "; do kubectl delete " + pods + " && kubectl wait " + pods + " --for=create --timeout=5m && kubectl wait " + pods + " --for=condition=Ready --timeout=5m || break; done"
+}
+
+// upgradeDriverNotes returns what else matters while the pods of drivers are replaced.
+func upgradeDriverNotes(set *snapshot.Workload, drivers []string) func(before, after *cluster.Cluster) []string {
+	return func(before, _ *cluster.Cluster) []string {
+		var notes []string
+		pods := lifecycle.Pods(before.Snapshot, set)
+		var without []string
+		for node, uses := range usesOn(before) {
+			has := slices.ContainsFunc(pods, func(pod *corev1.Pod) bool { return lifecycle.DaemonNode(pod) == node })
+			if uses := impactDriver(before.Snapshot, node, drivers, nil, uses); !has && needed(&uses) > 0 {
+				without = append(without, node)
+			}
+		}
+		if slices.SortFunc(without, english.CompareNames); len(without) > 0 {
+			notes = append(notes, fmt.Sprintf("pods use devices of the driver on %s, where the DaemonSet has no pod: %s", english.Count(len(without), "node"), english.Sample(without, 5)))
+		}
+		var unready []string
+		for _, pod := range pods {
+			if !lifecycle.Ready(pod) {
+				unready = append(unready, english.QualifiedName(pod))
+			}
+		}
+		if len(unready) > 0 {
+			notes = append(notes, fmt.Sprintf("not ready before the change: %s", english.Sample(unready, 5)))
+		}
+		return notes
 	}
 }
 

@@ -95,21 +95,11 @@ func terminating(facts *cluster.Cluster, pod *corev1.Pod, claims []cluster.PodCl
 // containers is still Running. The answer of a driver is in the kubelet's log alone.
 func unprepared(facts *cluster.Cluster, pod *corev1.Pod, claims []cluster.PodClaim) []Finding {
 	node := pod.Spec.NodeName
-	var drivers []string
 	var f Finding
-	for i := range claims {
-		claim := claims[i].Claim
-		if claim == nil || claim.Status.Allocation == nil || !facts.Claims.Reserved(claim, pod) {
-			continue
-		}
-		called := driversOf(claim, resourceapi.SkipNodeOperationNodeUnprepareResources)
-		if len(called) > 0 {
-			f.AddEvidence(api.RefTo(api.KindClaim, claim), "status.reservedFor", reservedForText(claim), "no longer this pod")
-		}
-		drivers = append(drivers, called...)
+	drivers, called := Unpreparers(facts, pod, claims)
+	for _, claim := range called {
+		f.AddEvidence(api.RefTo(api.KindClaim, claim), "status.reservedFor", reservedForText(claim), "no longer this pod")
 	}
-	slices.Sort(drivers)
-	drivers = slices.Compact(drivers)
 	if len(drivers) == 0 || snapshot.Finished(pod) {
 		return nil
 	}
@@ -141,6 +131,22 @@ func unprepared(facts *cluster.Cluster, pod *corev1.Pod, claims []cluster.PodCla
 	}
 	f.Step(api.ActorAdmin, "check that %s runs on node %s: the kubelet removes the pod after the driver has unprepared the devices, and logs what fails", who, node)
 	return []Finding{f}
+}
+
+// Unpreparers returns the drivers that have to unprepare devices before a pod can end, and
+// the claims with these devices.
+func Unpreparers(facts *cluster.Cluster, pod *corev1.Pod, of []cluster.PodClaim) (drivers []string, claims []*resourceapi.ResourceClaim) {
+	for i := range of {
+		claim := of[i].Claim
+		if claim == nil || claim.Status.Allocation == nil || !facts.Claims.Reserved(claim, pod) {
+			continue
+		}
+		if called := driversOf(claim, resourceapi.SkipNodeOperationNodeUnprepareResources); len(called) > 0 {
+			drivers, claims = append(drivers, called...), append(claims, claim)
+		}
+	}
+	slices.Sort(drivers)
+	return slices.Compact(drivers), claims
 }
 
 // allEnded reports whether the kubelet has reported that every container has ended.

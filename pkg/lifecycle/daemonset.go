@@ -43,8 +43,35 @@ func (d DaemonSet) String() string {
 // else plugins of the kubelet without the name of any driver, if their own name, namespace
 // or image has the maker's name ("example" of gpu.example.com).
 func DaemonSets(snap *snapshot.Snapshot, driver string) []DaemonSet {
+	return pluginsOf(snap, snap.Workloads, driver)
+}
+
+// DriverPods finds the pods of a driver: those of its DaemonSets, and other pods by the same
+// rules.
+func DriverPods(snap *snapshot.Snapshot, driver string) []*corev1.Pod {
+	plugins := slices.Clone(snap.Workloads)
+	alone := map[*snapshot.Workload]*corev1.Pod{}
+	for _, pod := range snap.Pods {
+		if _, plugin := snapshot.Annotated(pod, snapshot.KubeletPluginAnnotation); plugin && !snapshot.Finished(pod) {
+			w := &snapshot.Workload{ObjectMeta: pod.ObjectMeta, Template: corev1.PodTemplateSpec{Spec: pod.Spec}}
+			plugins, alone[w] = append(plugins, w), pod
+		}
+	}
+	var pods []*corev1.Pod
+	for _, plugin := range pluginsOf(snap, plugins, driver) {
+		if pod := alone[plugin.Workload]; pod != nil {
+			pods = append(pods, pod)
+		} else {
+			pods = append(pods, Pods(snap, plugin.Workload)...)
+		}
+	}
+	return pods
+}
+
+// pluginsOf returns the plugins of a driver.
+func pluginsOf(snap *snapshot.Snapshot, plugins []*snapshot.Workload, driver string) []DaemonSet {
 	var named, byMaker []DaemonSet
-	for _, w := range snap.Workloads {
+	for _, w := range plugins {
 		names, plugin := w.KubeletPlugin()
 		switch {
 		case !plugin:

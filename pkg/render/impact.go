@@ -20,17 +20,20 @@ func Impact(w io.Writer, i *api.Impact, now time.Time, opts Options) error {
 	p := NewPage(opts)
 	title, mark := ImpactTitle(i)
 	p.Text(0, mark, title)
-	pods, rest := impactPods(opts, i, now), impactRest(opts, i, true)
+	pods, rest, drivers := impactPods(opts, i, now), impactRest(opts, i, true), impactDrivers(opts, i, len(i.Drivers))
 	// Blank lines above each, and the prompt below.
-	room := func() int { return opts.Height - p.lines() - rest.lines() - 3 }
+	room := func() int { return opts.Height - p.lines() - rest.lines() - drivers.lines() - 3 }
 	if !opts.Wide && opts.Width > 0 && opts.Height > 0 && pods.lines() > room() {
 		pods = impactGroupsWithin(opts, i, now, room())
 		if pods.lines() > room() {
 			rest = impactRest(opts, i, false)
 			pods = impactGroupsWithin(opts, i, now, room())
 		}
+		for most := len(i.Drivers); most > 1 && pods.lines() > room(); most-- {
+			drivers = impactDrivers(opts, i, most-1)
+		}
 	}
-	for _, part := range []*Page{pods, rest} {
+	for _, part := range []*Page{drivers, pods, rest} {
 		if part.lines() > 0 {
 			p.Blank()
 			p.Buf.Write(part.Buf.Bytes())
@@ -80,6 +83,9 @@ func ImpactTitle(i *api.Impact) (string, Mark) {
 	c := i.Counts
 	running := c.Evicted + c.DevicesLost
 	verb := strings.ToUpper(i.Change[:1]) + i.Change[1:]
+	if i.Update != nil {
+		return updateTitle(verb, i)
+	}
 	if running == 0 {
 		switch {
 		case c.FitLost > 0:
@@ -97,6 +103,9 @@ func ImpactTitle(i *api.Impact) (string, Mark) {
 	}
 	text := verb + ": " + strings.Join(parts, ", ")
 	text += ": " + strings.Join(impactOutcomes(i), ", ")
+	if len(i.Drivers) > 0 {
+		return text + "; the driver leaves before pods that need it", Bad
+	}
 	if blocking := blockingBudgets(i.Budgets); blocking != nil {
 		text += "; blocked by PodDisruptionBudget " + english.Sample(blocking, 2)
 	}

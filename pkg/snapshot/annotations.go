@@ -19,8 +19,8 @@ const (
 	// applied and that the API server did not store.
 	DroppedFieldsAnnotation = "dra.kubectl.dev/dropped-fields"
 	// KubeletPluginAnnotation is on a DaemonSet that uses the kubelet's directories
-	// for plugins. It lists, separated by commas, all that could be the name of
-	// a driver in it.
+	// for plugins, and on such a pod of no DaemonSet. It lists, separated by commas,
+	// all that could be the name of a driver in it.
 	KubeletPluginAnnotation = "dra.kubectl.dev/kubelet-plugin"
 	// ComponentAnnotation is on a pod of the control plane, see [ComponentOf].
 	ComponentAnnotation = "dra.kubectl.dev/component"

@@ -27,6 +27,11 @@ type Impact struct {
 	Claims []ImpactClaim `json:"claims,omitempty"`
 	// Budgets are the PodDisruptionBudgets of pods that are evicted from a drained node.
 	Budgets []ImpactBudget `json:"budgets,omitempty"`
+	// Drivers are the nodes where the pod of a driver is replaced, or that it leaves before
+	// pods that need it, the nodes with most of these first.
+	Drivers []ImpactDriver `json:"drivers,omitempty"`
+	// Update is how a DaemonSet replaces the pods of a driver, absent for other changes.
+	Update *ImpactUpdate `json:"update,omitempty"`
 	// Steps are the steps of the change, in order.
 	Steps []NextStep `json:"steps,omitempty"`
 	// Notes are further facts, a sentence each.
@@ -167,4 +172,55 @@ type ImpactBudget struct {
 	Pods []string `json:"pods"`
 	// Effect is its effect on these evictions.
 	Effect BudgetEffect `json:"effect"`
+}
+
+// DriverEffect is the effect of a change on the pod of a driver on a node.
+type DriverEffect string
+
+// Effects on the pods of drivers.
+const (
+	// DriverLeaves means that the pod leaves the node, with or before pods that need the
+	// driver to end. They stay in Terminating until the driver is back.
+	DriverLeaves DriverEffect = "Leaves"
+	// DriverAway means that the pod ends before the next one starts. Meanwhile, pods that
+	// end stay in Terminating, and pods that start wait.
+	DriverAway DriverEffect = "Away"
+	// DriverOverlaps means that the next pod is ready before the old one ends.
+	DriverOverlaps DriverEffect = "Overlaps"
+	// DriverUnregistered means that the next pod is ready before the old one ends, and that
+	// the kubelet, older than 1.33, unregisters the driver all the same when the old one ends.
+	DriverUnregistered DriverEffect = "Unregistered"
+	// DriverStays means that the pod stays until somebody deletes it.
+	DriverStays DriverEffect = "Stays"
+)
+
+// ImpactDriver is a node where a change affects the pod of a driver.
+type ImpactDriver struct {
+	// Node is the name of the node.
+	Node string `json:"node"`
+	// Drivers are the names of the drivers.
+	Drivers []string `json:"drivers"`
+	// Effect is the effect of the change on the driver's pod.
+	Effect DriverEffect `json:"effect"`
+	// Pods are the pods of the driver on the node, as NAMESPACE/NAME.
+	Pods []string `json:"pods,omitempty"`
+	// KubeletVersion is the version of the node's kubelet.
+	KubeletVersion string `json:"kubeletVersion,omitempty"`
+	// Running are the pods that run with devices of the driver, as NAMESPACE/NAME. They go
+	// on, and need the driver when they end.
+	Running []string `json:"running,omitempty"`
+	// Starting are the pods that have devices of the driver and do not run yet.
+	Starting []string `json:"starting,omitempty"`
+	// Ending are the pods in Terminating whose devices the driver may not have unprepared.
+	Ending []string `json:"ending,omitempty"`
+}
+
+// ImpactUpdate is the update strategy of a DaemonSet, with percentages counted out.
+type ImpactUpdate struct {
+	// Type is RollingUpdate or OnDelete.
+	Type string `json:"type"`
+	// MaxUnavailable is on how many nodes at a time the old pod ends before the new one
+	// starts; MaxSurge is on how many at a time the new pod starts before the old one ends.
+	MaxUnavailable int `json:"maxUnavailable"`
+	MaxSurge       int `json:"maxSurge"`
 }

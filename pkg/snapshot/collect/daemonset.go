@@ -44,6 +44,12 @@ func pluginWorkload(set *appsv1.DaemonSet) *snapshot.Workload {
 		TypeMeta:   metav1.TypeMeta{APIVersion: appsv1.SchemeGroupVersion.String(), Kind: snapshot.KindDaemonSet},
 		ObjectMeta: set.ObjectMeta, Selector: set.Spec.Selector, Template: set.Spec.Template,
 	}
+	if update := set.Spec.UpdateStrategy; update.Type != "" {
+		workload.Update = &snapshot.Update{Type: string(update.Type)}
+		if rolling := update.RollingUpdate; rolling != nil {
+			workload.Update.RollingUpdate = &snapshot.RollingUpdate{MaxSurge: rolling.MaxSurge, MaxUnavailable: rolling.MaxUnavailable}
+		}
+	}
 	// Until the controller has seen it, the counts are from before the change.
 	if set.Status.ObservedGeneration >= set.Generation {
 		workload.Daemon = &snapshot.DaemonStatus{Desired: set.Status.DesiredNumberScheduled, Ready: set.Status.NumberReady}

@@ -224,10 +224,16 @@ func Strip(object metav1.Object) {
 		stripNode(object)
 	case *corev1.Pod:
 		noteComponent(object)
+		if owner := metav1.GetControllerOfNoCopy(object); owner == nil || owner.Kind != snapshot.KindDaemonSet {
+			// DaemonSets have their own.
+			notePlugin(object, &object.Spec)
+		}
 		stripPodSpec(&object.Spec)
 		stripPodStatus(&object.Status)
 	case *snapshot.Workload:
-		notePlugin(object)
+		if object.Kind == snapshot.KindDaemonSet {
+			notePlugin(object, &object.Template.Spec)
+		}
 		stripPodSpec(&object.Template.Spec)
 	case *resourceapi.ResourceClaim:
 		stripClaim(object)

@@ -12,21 +12,18 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	resourceapi "k8s.io/api/resource/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
-// notePlugin notes on a DaemonSet with a plugin for the kubelet which drivers
-// it may be of. It has to come before the pod template is stripped.
-func notePlugin(workload *snapshot.Workload) {
-	if workload.Kind != snapshot.KindDaemonSet {
+// notePlugin notes on an object with a plugin for the kubelet in its pods which drivers
+// it may be of. It has to come before the spec of the pods is stripped.
+func notePlugin(object metav1.Object, spec *corev1.PodSpec) {
+	if _, found := snapshot.Annotated(object, snapshot.KubeletPluginAnnotation); found {
 		return
 	}
-	if _, found := snapshot.Annotated(workload, snapshot.KubeletPluginAnnotation); found {
-		return
-	}
-	spec := &workload.Template.Spec
 	plugin := false
 	var texts []string
 	for i := range spec.Volumes {
@@ -47,7 +44,7 @@ func notePlugin(workload *snapshot.Workload) {
 			}
 		}
 	}
-	snapshot.Annotate(workload, snapshot.KubeletPluginAnnotation, dottedNames(texts))
+	snapshot.Annotate(object, snapshot.KubeletPluginAnnotation, dottedNames(texts))
 }
 
 // isPluginDirectory reports whether a directory of a node is one in which the
