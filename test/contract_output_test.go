@@ -164,6 +164,9 @@ func clusterQuestions(t *testing.T) [][]string {
 	} {
 		lines = append(lines, append(strings.Fields(line), "--snapshot", example))
 	}
+	for _, line := range []string{"impact upgrade-driver gpu-plugin", "impact drain gpu-04"} {
+		lines = append(lines, append(strings.Fields(line), "--snapshot", example, "--snapshot", filepath.Join("..", "examples", "drivers")))
+	}
 	cases, err := filepath.Glob(filepath.Join("fieldcases", "*.yaml"))
 	if err != nil {
 		t.Fatal(err)

@@ -60,7 +60,9 @@ func upgradedDriver(from *cli.Source, namespace, name string, live bool) (foreca
 			return none, cli.Usagef("Write NAME or NAMESPACE/NAME.", "read %q: it is not the name of a DaemonSet", in+"/"+rest)
 		}
 	}
-	sets := slices.DeleteFunc(slices.Clone(from.Snap.Workloads), func(w *snapshot.Workload) bool { return w.Kind != snapshot.KindDaemonSet })
+	sets := slices.DeleteFunc(slices.Clone(from.Snap.Workloads), func(w *snapshot.Workload) bool {
+		return w.Kind != snapshot.KindDaemonSet || namespace != "" && w.Namespace != namespace
+	})
 	set, err := cli.OnlyOneIn(sets, "DaemonSet", namespace, name)
 	if err != nil {
 		return none, err
@@ -71,7 +73,7 @@ func upgradedDriver(from *cli.Source, namespace, name string, live bool) (foreca
 		advice = "DaemonSets of drivers are " + english.Sample(plugins, 5) + "."
 	}
 	if set == nil {
-		return none, cli.Usagef(advice, "find DaemonSet %s: not found in %s%s", name, from.Snap.Source, english.DidYouMean(name, english.Texts(sets, (*snapshot.Workload).GetName)))
+		return none, cli.Usagef(advice, "find DaemonSet %s: not found in %s%s", strings.TrimPrefix(namespace+"/"+name, "/"), from.Snap.Source, english.DidYouMean(name, english.Texts(sets, (*snapshot.Workload).GetName)))
 	}
 	drivers := forecast.DriversOf(from.Snap, set)
 	if len(drivers) == 0 {

@@ -92,8 +92,8 @@ func (in planInput) command() *commandLine {
 
 type impactInput struct {
 	common
-	Change   string `json:"change" jsonschema:"drain, cordon, remove, taint, upgrade or apply"`
-	Target   string `json:"target,omitempty" jsonschema:"drain, cordon: a node. remove: node/NAME, driver/NAME or device/POOL/NAME. taint: KEY[=VALUE]:EFFECT. upgrade: a release such as 1.37"`
+	Change   string `json:"change" jsonschema:"drain, cordon, remove, taint, upgrade, upgrade-driver or apply"`
+	Target   string `json:"target,omitempty" jsonschema:"drain, cordon: a node. remove: node/NAME, driver/NAME or device/POOL/NAME. taint: KEY[=VALUE]:EFFECT. upgrade: a release such as 1.37. upgrade-driver: NAMESPACE/NAME of its DaemonSet"`
 	Manifest string `json:"manifest,omitempty" jsonschema:"apply: text of YAML manifests of classes, DeviceTaintRules, ResourceSlices or templates"`
 	Node     string `json:"node,omitempty" jsonschema:"taint this node instead of devices"`
 	Driver   string `json:"driver,omitempty" jsonschema:"taint devices of this driver"`
@@ -102,7 +102,7 @@ type impactInput struct {
 }
 
 func (in impactInput) command() *commandLine {
-	c := newCommandLine("impact").one("change", in.Change, "drain", "cordon", "remove", "taint", "upgrade", "apply")
+	c := newCommandLine("impact").one("change", in.Change, "drain", "cordon", "remove", "taint", "upgrade", "upgrade-driver", "apply")
 	if len(c.problems) == 0 {
 		c.words = append(c.words, in.Change)
 	}

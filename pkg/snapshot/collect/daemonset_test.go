@@ -12,7 +12,7 @@ import (
 func TestCollectDaemonSets(t *testing.T) {
 	set := func(name, path string) map[string]any {
 		return object(name, map[string]any{
-			"spec": map[string]any{"template": map[string]any{"spec": map[string]any{
+			"spec": map[string]any{"updateStrategy": map[string]any{"type": "RollingUpdate", "rollingUpdate": map[string]any{"maxSurge": 2}}, "template": map[string]any{"spec": map[string]any{
 				"containers": []any{map[string]any{"name": "main", "args": []any{"gpu.example.com"}}},
 				"volumes":    []any{map[string]any{"name": "v", "hostPath": map[string]any{"path": path}}},
 			}}},
@@ -27,6 +27,9 @@ func TestCollectDaemonSets(t *testing.T) {
 	plugin := s.Workloads[0]
 	if names, _ := plugin.KubeletPlugin(); plugin.Kind != "DaemonSet" || *plugin.Daemon != (snapshot.DaemonStatus{Desired: 2, Ready: 1}) || names[0] != "gpu.example.com" {
 		t.Errorf("got %+v", plugin)
+	}
+	if u := plugin.Update; u == nil || u.Type != "RollingUpdate" || u.RollingUpdate.MaxSurge.IntValue() != 2 || u.RollingUpdate.MaxUnavailable != nil {
+		t.Errorf("update strategy %+v", u)
 	}
 
 	fresh := set("gpu/plugin", "/var/lib/kubelet/plugins_registry")

@@ -96,6 +96,26 @@ func TestDroppedFields(t *testing.T) {
 	}
 }
 
+// TestPluginPod notes plugins of the kubelet that are in no DaemonSet.
+func TestPluginPod(t *testing.T) {
+	for kind, want := range map[string]string{"": "gpu.example.com", "ReplicaSet": "gpu.example.com", "DaemonSet": ""} {
+		owner := ""
+		if kind != "" {
+			owner = fmt.Sprintf(", ownerReferences: [{apiVersion: apps/v1, kind: %s, name: p, uid: p, controller: true}]", kind)
+		}
+		s := testsnapshot.Load(t, fmt.Sprintf(`apiVersion: v1
+kind: Pod
+metadata: {name: p, namespace: kube-system%s}
+spec:
+  containers: [{name: plugin}]
+  volumes: [{name: p, hostPath: {path: /var/lib/kubelet/plugins/gpu.example.com}}]
+`, owner))
+		if names, _ := snapshot.Annotated(s.Pods[0], snapshot.KubeletPluginAnnotation); strings.Join(names, ",") != want {
+			t.Errorf("pod of kind %q: names %q, want %q", kind, names, want)
+		}
+	}
+}
+
 func TestKubeletPlugin(t *testing.T) {
 	for name, tc := range map[string]struct {
 		kind, spec string
