@@ -165,7 +165,7 @@ func clusterQuestions(t *testing.T) [][]string {
 		lines = append(lines, append(strings.Fields(line), "--snapshot", example))
 	}
 	for _, line := range []string{"impact upgrade-driver gpu-plugin", "impact drain gpu-04"} {
-		lines = append(lines, append(strings.Fields(line), "--snapshot", example, "--snapshot", filepath.Join("..", "examples", "drivers")))
+		lines = append(lines, append(strings.Fields(line), "--snapshot", example, "--snapshot", filepath.Join("..", "examples", "drivers", "gpu.yaml")))
 	}
 	cases, err := filepath.Glob(filepath.Join("fieldcases", "*.yaml"))
 	if err != nil {

@@ -55,6 +55,7 @@ func TestHelpExamples(t *testing.T) {
 		"class.yaml":  filepath.Join("testdata", "class.yaml"),
 		"claim.yaml":  filepath.Join("..", "examples", "manifests", "one-gpu.yaml"),
 		"deploy.yaml": filepath.Join("testdata", "deployment.yaml"),
+		"driver.yaml": filepath.Join("..", "examples", "drivers", "gpu.yaml"),
 		"node.yaml":   filepath.Join("testdata", "nodeprobe", "examples.yaml"),
 
 		"manifests/train.yaml":         filepath.Join("..", "examples", "manifests", "one-gpu.yaml"),
@@ -90,7 +91,7 @@ func TestHelpExamples(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	reading := "--snapshot " + example + " --snapshot deploy.yaml"
+	reading := "--snapshot " + example + " --snapshot deploy.yaml --snapshot driver.yaml"
 	// Some examples read these files.
 	for _, line := range []string{
 		"kubectl dra snapshot -o cluster.yaml.gz " + reading,

@@ -18,6 +18,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain"
+	"github.com/kubectl-dra/kubectl-dra/pkg/lifecycle"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 	"github.com/kubectl-dra/kubectl-dra/pkg/whatif"
 )
@@ -61,6 +62,13 @@ func (a *assessment) decideAll(ctx context.Context, c *Change) error {
 	plugins := pluginsOf(a.before.Snapshot)
 	list := fates(c, a.before, a.state, plugins)
 	a.out.Drivers = leavingDrivers(a.before, plugins, list)
+	for i := range a.out.Drivers {
+		d := &a.out.Drivers[i]
+		if !slices.ContainsFunc(d.Drivers, func(driver string) bool { _, known := lifecycle.DriverPods(a.before.Snapshot, driver); return !known }) {
+			continue
+		}
+		a.out.Assumptions = append(a.out.Assumptions, fmt.Sprintf("pod %s is of driver %s: it has a plugin of the kubelet, and nothing tells of which driver", english.Sample(d.Pods, 2), english.JoinOr(d.Drivers)))
+	}
 	a.out.Claims = unmatched(ctx, a.before, a.state)
 	if err := a.decide(ctx, list); err != nil {
 		return err
@@ -273,7 +281,7 @@ func (a *assessment) assumeDrivers(plugins map[*corev1.Pod][]string) {
 		}
 	}
 	if slices.Sort(unknown); len(unknown) > 0 {
-		a.out.Assumptions = append(a.out.Assumptions, fmt.Sprintf("the pods of driver %s are of a DaemonSet or static, so that they stay: which pods that are is not known", english.JoinAnd(slices.Compact(unknown))))
+		a.out.Assumptions = append(a.out.Assumptions, fmt.Sprintf("driver %s runs on the node in pods of a DaemonSet or static pods, which stay: none of them is known", english.JoinAnd(slices.Compact(unknown))))
 	}
 }
 

@@ -166,6 +166,11 @@ func TestUpgradeDriverElsewhere(t *testing.T) {
 
 // TestDriverLeaves evicts the pods of a driver, which pods on the node need to end.
 func TestDriverLeaves(t *testing.T) {
+	unnamed := func(name, node, names string) *corev1.Pod {
+		pod := plugin(name, node, "")
+		pod.Annotations[snapshot.KubeletPluginAnnotation] = names
+		return pod
+	}
 	tolerant := func(pod *corev1.Pod) {
 		pod.Spec.Tolerations = []corev1.Toleration{{Operator: corev1.TolerationOpExists}}
 	}
@@ -182,6 +187,9 @@ func TestDriverLeaves(t *testing.T) {
 		"DaemonSet":           {[]any{plugin("driver", "n1", snapshot.KindDaemonSet)}, forecast.Drain("n1"), ""},
 		"one of two stays":    {[]any{plugin("driver", "n1", ""), plugin("second", "n1", snapshot.KindDaemonSet)}, forecast.Drain("n1"), ""},
 		"both leave":          {[]any{plugin("driver", "n1", ""), plugin("second", "n1", "ReplicaSet")}, forecast.Drain("n1"), leaves},
+		"nothing tells":       {[]any{unnamed("driver", "n1", "")}, forecast.Drain("n1"), leaves},
+		"another is known":    {[]any{unnamed("driver", "n1", ""), plugin("second", "n3", "")}, forecast.Drain("n1"), ""},
+		"another driver":      {[]any{unnamed("driver", "n1", "disk.csi.example.com")}, forecast.Drain("n1"), ""},
 		"no users":            {[]any{plugin("driver", "n3", "")}, forecast.Drain("n3"), ""},
 		"cordon":              {[]any{plugin("driver", "n1", "")}, forecast.Cordon("n1"), ""},
 		"taint":               {[]any{plugin("driver", "n1", snapshot.KindDaemonSet)}, taint, leaves},
@@ -208,18 +216,25 @@ func TestDriverLeavesLast(t *testing.T) {
 	parts := append(inUse(), tc.Nodes("n1", "n2", "n3"))
 	_, out := assessed(t, tc.Cluster(append(parts, plugin("driver", "n1", "ReplicaSet"))...), forecast.Drain("n1"))
 	want := `kubectl cordon n1
-kubectl label pod driver -n ml dra.kubectl.dev/drain=last
-kubectl drain n1 --ignore-daemonsets --delete-emptydir-data --pod-selector='dra.kubectl.dev/drain!=last'
+kubectl label pod driver -n ml drain=last
+kubectl drain n1 --ignore-daemonsets --delete-emptydir-data --pod-selector='drain!=last'
 kubectl dra devices --node n1 --allocated
 kubectl drain n1 --ignore-daemonsets --delete-emptydir-data`
 	if got := commandsOf(out); got != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}
 	assumed := func(out *api.Impact) bool {
-		return slices.ContainsFunc(out.Assumptions, func(text string) bool { return strings.Contains(text, "the pods of driver "+tc.Driver) })
+		return slices.ContainsFunc(out.Assumptions, func(text string) bool {
+			return strings.Contains(text, "driver "+tc.Driver+" runs on the node in pods of a DaemonSet")
+		})
 	}
 	if assumed(out) {
 		t.Errorf("the pod of the driver is known: %q", out.Assumptions)
+	}
+	bare := plugin("driver", "n1", "")
+	bare.Annotations[snapshot.KubeletPluginAnnotation] = ""
+	if _, out = assessed(t, tc.Cluster(append(parts, bare)...), forecast.Drain("n1")); !slices.Contains(out.Assumptions, "pod ml/driver is of driver "+tc.Driver+": it has a plugin of the kubelet, and nothing tells of which driver") {
+		t.Errorf("nothing tells of which driver the pod is, assumed is %q", out.Assumptions)
 	}
 	_, out = assessed(t, tc.Cluster(append(parts, withSet(pluginSet(nil)), plugin("driver", "n1", snapshot.KindDaemonSet))...), forecast.Drain("n1"))
 	if last := out.Steps[len(out.Steps)-1].Text; assumed(out) || !strings.HasSuffix(last, "(DaemonSet ml/plugin), or change labels by which their DaemonSets choose nodes: gpu") {

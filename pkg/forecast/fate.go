@@ -77,7 +77,8 @@ func boundToNode(pod *corev1.Pod) bool {
 func pluginsOf(snap *snapshot.Snapshot) map[*corev1.Pod][]string {
 	found := map[*corev1.Pod][]string{}
 	for _, driver := range driversIn(snap, "") {
-		for _, pod := range lifecycle.DriverPods(snap, driver) {
+		pods, _ := lifecycle.DriverPods(snap, driver)
+		for _, pod := range pods {
 			found[pod] = append(found[pod], driver)
 		}
 	}

@@ -32,6 +32,9 @@ func admin(text string, commands ...string) api.NextStep {
 func drainSteps(node string) func(*snapshot.Snapshot, *api.Impact) []api.NextStep {
 	return func(snap *snapshot.Snapshot, out *api.Impact) []api.NextStep {
 		text := "evict the pods; those of DaemonSets stay, so that the drivers can unprepare the devices"
+		if len(out.Drivers) > 0 {
+			text = "evict the other pods while the driver is there"
+		}
 		force := slices.ContainsFunc(out.Pods, func(pod api.ImpactPod) bool { return pod.Outcome == api.OutcomeNotRecreated })
 		if force {
 			text += "; --force deletes pods that nothing creates again"
@@ -43,9 +46,10 @@ func drainSteps(node string) func(*snapshot.Snapshot, *api.Impact) []api.NextSte
 		switch {
 		case len(out.Drivers) > 0:
 			leaves := &out.Drivers[0]
+			drivers = slices.DeleteFunc(drivers, func(driver string) bool { return slices.Contains(leaves.Drivers, driver) })
 			steps = append(steps,
 				admin("mark the pods of driver "+english.JoinAnd(leaves.Drivers)+", which have to leave last", labelPods(leaves.Pods)...),
-				admin(strings.Replace(text, "the pods;", "the other pods;", 1), drain+" --pod-selector="+shell.Quote(lastLabel+"!="+lastValue)),
+				admin(text, drain+" --pod-selector="+shell.Quote(lastLabel+"!="+lastValue)),
 				wait, admin("evict the pods of the driver", drain))
 		case len(drivers) > 0:
 			steps = append(steps, admin(text, drain), wait)
@@ -61,7 +65,7 @@ func drainSteps(node string) func(*snapshot.Snapshot, *api.Impact) []api.NextSte
 
 // The label of pods that leave a node last.
 const (
-	lastLabel = "dra.kubectl.dev/drain"
+	lastLabel = "drain"
 	lastValue = "last"
 )
 

@@ -47,8 +47,10 @@ func DaemonSets(snap *snapshot.Snapshot, driver string) []DaemonSet {
 }
 
 // DriverPods finds the pods of a driver: those of its DaemonSets, and other pods by the same
-// rules.
-func DriverPods(snap *snapshot.Snapshot, driver string) []*corev1.Pod {
+// rules. If there are none, known is false, and the pods are other plugins of the kubelet
+// without the name of a driver, on nodes with its slices: lists of pods lack the arguments
+// of containers, which may name it.
+func DriverPods(snap *snapshot.Snapshot, driver string) (pods []*corev1.Pod, known bool) {
 	plugins := slices.Clone(snap.Workloads)
 	alone := map[*snapshot.Workload]*corev1.Pod{}
 	for _, pod := range snap.Pods {
@@ -57,15 +59,35 @@ func DriverPods(snap *snapshot.Snapshot, driver string) []*corev1.Pod {
 			plugins, alone[w] = append(plugins, w), pod
 		}
 	}
-	var pods []*corev1.Pod
-	for _, plugin := range pluginsOf(snap, plugins, driver) {
+	found := pluginsOf(snap, plugins, driver)
+	for _, plugin := range found {
 		if pod := alone[plugin.Workload]; pod != nil {
 			pods = append(pods, pod)
 		} else {
 			pods = append(pods, Pods(snap, plugin.Workload)...)
 		}
 	}
-	return pods
+	if len(found) > 0 {
+		return pods, true
+	}
+	nodes := map[string]bool{}
+	for _, slice := range snap.Slices {
+		if slice.Spec.Driver == driver && slice.Spec.NodeName != nil {
+			nodes[*slice.Spec.NodeName] = true
+		}
+	}
+	for _, plugin := range plugins {
+		if pod := alone[plugin]; pod != nil && nodes[pod.Spec.NodeName] && !namesDriver(snap, plugin) {
+			pods = append(pods, pod)
+		}
+	}
+	return pods, false
+}
+
+// namesDriver reports whether a plugin has a name that could be the name of a driver.
+func namesDriver(snap *snapshot.Snapshot, w *snapshot.Workload) bool {
+	names, _ := w.KubeletPlugin()
+	return slices.ContainsFunc(names, func(name string) bool { return isDriver(snap, name) })
 }
 
 // pluginsOf returns the plugins of a driver.
@@ -77,7 +99,7 @@ func pluginsOf(snap *snapshot.Snapshot, plugins []*snapshot.Workload, driver str
 		case !plugin:
 		case slices.Contains(names, driver):
 			named = append(named, DaemonSet{w, true})
-		case madeBy(w, driver) && !slices.ContainsFunc(names, func(name string) bool { return isDriver(snap, name) }):
+		case madeBy(w, driver) && !namesDriver(snap, w):
 			byMaker = append(byMaker, DaemonSet{w, false})
 		}
 	}

@@ -77,7 +77,7 @@ func needing(d *api.ImpactDriver) []string { return slices.Concat(d.Running, d.S
 // needingText names the pods that need a driver to end.
 func needingText(p *Page, d *api.ImpactDriver) string {
 	users := needing(d)
-	text := p.Some(users, len(users), p.Width/2)
+	text := p.Some(users, len(users), p.Width*2/3)
 	if n := len(d.Starting); n > 0 {
 		text += fmt.Sprintf("; %d not started", n)
 	}

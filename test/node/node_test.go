@@ -144,7 +144,7 @@ func (r *realNode) setHealth(status kubeletplugin.HealthStatus) {
 
 // runPod makes a pod with a claim for one device and waits until it runs. Its
 // log is its environment.
-func (r *realNode) runPod(ctx context.Context, t *testing.T, name string) *resourceapi.ResourceClaim {
+func (r *realNode) runPod(ctx context.Context, t *testing.T, name string, changes ...func(*corev1.Pod)) *resourceapi.ResourceClaim {
 	t.Helper()
 	return r.runPodWith(ctx, t, name, driverName, "env; ls /dev; exec sleep 100000")
 }
@@ -164,6 +164,9 @@ func (r *realNode) runPodWith(ctx context.Context, t *testing.T, name, class, sc
 	pod := hostPod(name, script)
 	pod.Spec.ResourceClaims = []corev1.PodResourceClaim{{Name: "gpu", ResourceClaimName: &claim.Name}}
 	pod.Spec.Containers[0].Resources.Claims = []corev1.ResourceClaim{{Name: "gpu"}}
+	for _, change := range changes {
+		change(pod)
+	}
 	if _, err := r.client.CoreV1().Pods(namespace).Create(ctx, pod, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}

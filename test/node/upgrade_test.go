@@ -87,13 +87,13 @@ func TestDriverAway(t *testing.T) {
 	}
 
 	t.Run("drain", func(t *testing.T) {
-		set := u.daemonSet()
+		template := u.daemonSet().Spec.Template
 		if err := r.client.AppsV1().DaemonSets(namespace).Delete(ctx, pluginName, metav1.DeleteOptions{}); err != nil {
 			t.Fatal(err)
 		}
 		u.waitDriver(ctx, t, 0)
 		bare := func() {
-			pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "bare-driver", Labels: set.Spec.Template.Labels}, Spec: set.Spec.Template.Spec}
+			pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "bare-driver", Labels: template.Labels}, Spec: *template.Spec.DeepCopy()}
 			pod.Spec.RestartPolicy = corev1.RestartPolicyNever
 			if _, err := r.client.CoreV1().Pods(namespace).Create(ctx, pod, metav1.CreateOptions{}); err != nil {
 				t.Fatal(err)
@@ -101,7 +101,8 @@ func TestDriverAway(t *testing.T) {
 			u.waitDriver(ctx, t, 1)
 		}
 		bare()
-		r.runPod(ctx, t, "drained")
+		// It ends later than the driver, which ends at once.
+		r.runPod(ctx, t, "drained", func(pod *corev1.Pod) { pod.Spec.TerminationGracePeriodSeconds = new(int64(5)) })
 		found := u.impact(t, 1, "drain", nodeName)
 		if len(found.Drivers) != 1 || found.Drivers[0].Effect != api.DriverLeaves || !slices.Equal(found.Drivers[0].Running, []string{namespace + "/drained"}) {
 			t.Fatalf("drivers %+v", found.Drivers)
@@ -154,11 +155,12 @@ func (u *upgrade) daemonSet() *appsv1.DaemonSet {
 	pod.RestartPolicy = corev1.RestartPolicyAlways
 	main := &pod.Containers[0]
 	main.Command = []string{u.dir + "/driver"}
+	// The UID of the pod would make the paths of its sockets longer than they can be.
 	main.Args = []string{
-		"--driver-name=" + driverName, "--node=" + nodeName, "--instance=$(POD_UID)", "--kubelet=" + u.node.Kubelet, "--cdi=" + u.node.CDI,
+		"--driver-name=" + driverName, "--node=" + nodeName, "--instance=$(POD_NAME)", "--kubelet=" + u.node.Kubelet, "--cdi=" + u.node.CDI,
 		"--devices=4", "--kubeconfig=" + u.dir + "/kubeconfig",
 	}
-	main.Env = []corev1.EnvVar{{Name: "POD_UID", ValueFrom: &corev1.EnvVarSource{FieldRef: &corev1.ObjectFieldSelector{FieldPath: "metadata.uid"}}}}
+	main.Env = []corev1.EnvVar{{Name: "POD_NAME", ValueFrom: &corev1.EnvVarSource{FieldRef: &corev1.ObjectFieldSelector{FieldPath: "metadata.name"}}}}
 	for name, directory := range map[string]string{"program": u.dir, "registry": u.node.Kubelet + "/plugins_registry", "plugins": u.node.Kubelet + "/plugins", "cdi": u.node.CDI} {
 		pod.Volumes = append(pod.Volumes, corev1.Volume{Name: name, VolumeSource: corev1.VolumeSource{HostPath: &corev1.HostPathVolumeSource{Path: directory}}})
 		main.VolumeMounts = append(main.VolumeMounts, corev1.VolumeMount{Name: name, MountPath: directory})

@@ -22,7 +22,7 @@ func main() {
 	var config testdriver.Config
 	flag.StringVar(&config.Name, "driver-name", "", "name of the driver")
 	flag.StringVar(&config.Node, "node", "", "name of the node")
-	flag.StringVar(&config.Instance, "instance", "", "UID of the pod, if two pods may run on the node")
+	flag.StringVar(&config.Instance, "instance", "", "unique word, if two pods may run on the node")
 	flag.StringVar(&config.Kubelet, "kubelet", "", "root directory of the kubelet")
 	flag.StringVar(&config.CDI, "cdi", "", "directory of CDI specs")
 	flag.IntVar(&config.Devices, "devices", 0, "number of devices")
