@@ -88,6 +88,8 @@ func TestVerbs(t *testing.T) {
 	}
 	for name, args := range map[string][]string{
 		"drain": {"drain", "gpu-02"}, "cordon": {"cordon", "gpu-03"}, "remove": {"remove", "driver/nic.example.com"}, "taint": {"taint", "example.com/x:NoExecute", "--pool", "gpu-02"},
+		"upgrade-driver": {"upgrade-driver", "gpu-plugin", "--snapshot", filepath.Join("..", "examples", "drivers", "gpu.yaml")},
+		"drain-driver":   {"drain", "gpu-04", "--snapshot", filepath.Join("..", "examples", "drivers", "deployment.yaml")},
 	} {
 		for output, flags := range map[string][]string{"text": nil, "wide": {"-o", "wide"}, "json": {"-o", "json"}, "yaml": {"-o", "yaml"}} {
 			t.Run("impact-"+name+"/"+output, func(t *testing.T) {

@@ -281,7 +281,7 @@ func (a *assessment) assumeDrivers(plugins map[*corev1.Pod][]string) {
 		}
 	}
 	if slices.Sort(unknown); len(unknown) > 0 {
-		a.out.Assumptions = append(a.out.Assumptions, fmt.Sprintf("driver %s runs on the node in pods of a DaemonSet or static pods, which stay: none of them is known", english.JoinAnd(slices.Compact(unknown))))
+		a.out.Assumptions = append(a.out.Assumptions, fmt.Sprintf("the pods of driver %s on the node are of DaemonSets, or static, and stay: none of them is known", english.JoinAnd(slices.Compact(unknown))))
 	}
 }
 

@@ -225,7 +225,7 @@ kubectl drain n1 --ignore-daemonsets --delete-emptydir-data`
 	}
 	assumed := func(out *api.Impact) bool {
 		return slices.ContainsFunc(out.Assumptions, func(text string) bool {
-			return strings.Contains(text, "driver "+tc.Driver+" runs on the node in pods of a DaemonSet")
+			return strings.Contains(text, "the pods of driver "+tc.Driver+" on the node")
 		})
 	}
 	if assumed(out) {

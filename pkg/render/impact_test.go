@@ -103,3 +103,37 @@ Evicted (-o wide shows each pod)
 		}
 	}
 }
+
+// TestImpactDrivers says what each effect on a driver means for pods, and names fewer nodes
+// on a small terminal.
+func TestImpactDrivers(t *testing.T) {
+	for effect, want := range map[api.DriverEffect]string{
+		api.DriverLeaves:       "The driver leaves before pods that need it\n  pods that end without it stay in Terminating until it is back\n",
+		api.DriverUnregistered: "Without the driver, though its new pod runs\n  kubelets before 1.33 unregister it when the old pod ends: pods that run go on; pods that end stay in Terminating",
+		api.DriverAway:         "Without the driver while its pod is replaced (maxUnavailable 2)\n  pods that run go on; pods that end stay in Terminating, and pods that start wait, until it is back",
+		api.DriverOverlaps:     "The new pod is ready before the old one ends (maxSurge 3)\n  pods can start and end all the time\n",
+		api.DriverStays:        "The pods of the driver stay until somebody deletes them (OnDelete)\n  then pods that run go on;",
+	} {
+		impact := &api.Impact{Change: "upgrade driver d", Update: &api.ImpactUpdate{MaxUnavailable: 2, MaxSurge: 3}}
+		for k := range 40 {
+			impact.Drivers = append(impact.Drivers, api.ImpactDriver{Node: fmt.Sprintf("n%d", k), Effect: effect, Running: []string{"ml/a"}, Starting: []string{"ml/b"}, Ending: []string{"ml/c"}})
+		}
+		impact.Drivers = append(impact.Drivers, api.ImpactDriver{Node: "idle", Effect: effect})
+		draw := func(opts render.Options) string {
+			var out strings.Builder
+			if err := render.Impact(&out, impact, time.Time{}, opts); err != nil {
+				t.Fatal(err)
+			}
+			return out.String()
+		}
+		const row = "  n0   3 pods  ml/a, ml/b, ml/c; 1 not started; 1 in Terminating\n"
+		whole := draw(render.Options{Width: 200})
+		if !strings.Contains(whole, want) || !strings.Contains(whole, row) || !strings.Contains(whole, "  n39  ") || !strings.Contains(whole, "  no such pod on idle\n") {
+			t.Errorf("%s: got\n%s", effect, whole)
+		}
+		small := draw(render.Options{Width: 80, Height: 24})
+		if lines := strings.Count(small, "\n"); lines >= 24 || !strings.Contains(small, "more nodes with such pods (-o wide shows each)") {
+			t.Errorf("%s: %d lines\n%s", effect, lines, small)
+		}
+	}
+}

@@ -28,7 +28,7 @@ type Impact struct {
 	// Budgets are the PodDisruptionBudgets of pods that are evicted from a drained node.
 	Budgets []ImpactBudget `json:"budgets,omitempty"`
 	// Drivers are the nodes where the pod of a driver is replaced, or that it leaves before
-	// pods that need it, the nodes with most of these first.
+	// pods that need it to end. The nodes with most such pods come first.
 	Drivers []ImpactDriver `json:"drivers,omitempty"`
 	// Update is how a DaemonSet replaces the pods of a driver, absent for other changes.
 	Update *ImpactUpdate `json:"update,omitempty"`
