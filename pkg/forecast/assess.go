@@ -49,7 +49,9 @@ func Assess(ctx context.Context, snap *snapshot.Snapshot, c Change) (*api.Impact
 	if c.notes != nil {
 		out.Notes = append(out.Notes, c.notes(before, after)...)
 	}
-	out.Notes = append(out.Notes, aside(before, c.emptied)...)
+	if c.updates == nil {
+		out.Notes = append(out.Notes, aside(before, c.emptied)...)
+	}
 	a.assume()
 	for i := range out.Pods {
 		count(&out.Counts, &out.Pods[i])
