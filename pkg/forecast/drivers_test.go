@@ -22,7 +22,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
-// plugin is a pod of the driver on a node, of a controller of some kind or of none.
+// plugin returns a pod of the driver on a node, of a controller of some kind or of none.
 func plugin(name, node, kind string, changes ...func(*corev1.Pod)) *corev1.Pod {
 	pod := tc.Pod(name, append(changes, tc.RunningOn(node))...)
 	pod.Annotations = map[string]string{snapshot.KubeletPluginAnnotation: tc.Driver}
@@ -33,7 +33,7 @@ func plugin(name, node, kind string, changes ...func(*corev1.Pod)) *corev1.Pod {
 	return pod
 }
 
-// pluginSet is the DaemonSet of the driver.
+// pluginSet returns the DaemonSet of the driver.
 func pluginSet(update *snapshot.Update) *snapshot.Workload {
 	return &snapshot.Workload{
 		TypeMeta: metav1.TypeMeta{APIVersion: "apps/v1", Kind: snapshot.KindDaemonSet},
@@ -70,7 +70,7 @@ func driversText(out *api.Impact) string {
 	return strings.Join(lines, "; ")
 }
 
-// inUse has pods with devices on two nodes: one runs, one starts, one is in Terminating, and
+// inUse returns pods with devices on two nodes: one runs, one starts, one is in Terminating, and
 // one needs no driver to end.
 func inUse() []any {
 	parts := []any{template(), tc.Pool("n1", tc.Devices(4)...), tc.Pool("n2", tc.Devices(4)...), tc.Pool("n3", tc.Devices(1)...)}

@@ -46,8 +46,8 @@ func DaemonSets(snap *snapshot.Snapshot, driver string) []DaemonSet {
 	return pluginsOf(snap, snap.Workloads, driver)
 }
 
-// DriverPods finds the pods of a driver: those of its DaemonSets, and other pods by the same
-// rules. If there are none, known is false, and the pods are other plugins of the kubelet
+// DriverPods finds the pods of a driver: the pods of its DaemonSets, and other pods by the
+// same rules. If there are none, known is false, and the pods are other plugins of the kubelet
 // without the name of a driver, on nodes with its slices: lists of pods lack the arguments
 // of containers, which may name it.
 func DriverPods(snap *snapshot.Snapshot, driver string) (pods []*corev1.Pod, known bool) {
