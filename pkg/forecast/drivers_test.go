@@ -75,15 +75,22 @@ func driversText(out *api.Impact) string {
 func inUse() []any {
 	parts := []any{template(), tc.Pool("n1", tc.Devices(4)...), tc.Pool("n2", tc.Devices(4)...), tc.Pool("n3", tc.Devices(1)...)}
 	parts = append(parts, running("run", "n1", "gpu-0")...)
-	starts := running("start", "n1", "gpu-1")
-	starts[0].(*corev1.Pod).Status.Phase = corev1.PodPending
-	ends := running("end", "n1", "gpu-2")
-	ends[0].(*corev1.Pod).DeletionTimestamp = &metav1.Time{Time: tc.Cluster().Now().Add(-time.Minute)}
+	starts, ends := running("start", "n1", "gpu-1"), running("end", "n1", "gpu-2")
+	changed := func(s *snapshot.Snapshot) {
+		for _, pod := range s.Pods {
+			switch pod.Name {
+			case "start":
+				pod.Status.Phase = corev1.PodPending
+			case "end":
+				pod.DeletionTimestamp = &metav1.Time{Time: s.Now().Add(-time.Minute)}
+			}
+		}
+	}
 	skips := tc.Pod("skips", tc.Using("skips"), tc.RunningOn("n2"))
 	parts = append(parts, starts...)
 	parts = append(parts, ends...)
 	parts = append(parts, running("other", "n2", "gpu-0")...)
-	return append(parts, skips, tc.Claim("skips", tc.GPUs("gpu", 1)).Holding("n2/gpu-1", func(r *resourceapi.DeviceRequestAllocationResult) {
+	return append(parts, changed, skips, tc.Claim("skips", tc.GPUs("gpu", 1)).Holding("n2/gpu-1", func(r *resourceapi.DeviceRequestAllocationResult) {
 		r.SkipNodeOperations = []resourceapi.SkipNodeOperation{resourceapi.SkipNodeOperationNodeUnprepareResources}
 	}).ReservedFor("skips", string(tc.UID("skips"))))
 }
