@@ -146,11 +146,11 @@ func (r *realNode) setHealth(status kubeletplugin.HealthStatus) {
 // log is its environment.
 func (r *realNode) runPod(ctx context.Context, t *testing.T, name string, changes ...func(*corev1.Pod)) *resourceapi.ResourceClaim {
 	t.Helper()
-	return r.runPodWith(ctx, t, name, driverName, "env; ls /dev; exec sleep 100000")
+	return r.runPodWith(ctx, t, name, driverName, "env; ls /dev; exec sleep 100000", changes...)
 }
 
 // runPodWith is like runPod, for any class and script.
-func (r *realNode) runPodWith(ctx context.Context, t *testing.T, name, class, script string) *resourceapi.ResourceClaim {
+func (r *realNode) runPodWith(ctx context.Context, t *testing.T, name, class, script string, changes ...func(*corev1.Pod)) *resourceapi.ResourceClaim {
 	t.Helper()
 	claim, err := r.client.ResourceV1().ResourceClaims(namespace).Create(ctx, &resourceapi.ResourceClaim{
 		ObjectMeta: metav1.ObjectMeta{Name: name},
