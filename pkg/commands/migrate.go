@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"slices"
 	"strings"
 
@@ -14,6 +15,7 @@ import (
 	"github.com/spf13/pflag"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
+	"sigs.k8s.io/yaml"
 
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
@@ -28,6 +30,7 @@ type migrateFlags struct {
 	output   *cli.OutputFlags
 	classes  []string
 	commands bool
+	plan     string
 }
 
 // migrateOptions are the parsed flags.
@@ -35,6 +38,7 @@ type migrateOptions struct {
 	reader  *cli.Reader
 	printer *cli.Printer
 	classes map[string]string
+	plan    *api.Migration
 	streams genericiooptions.IOStreams
 }
 
@@ -67,8 +71,9 @@ has its name: gpu.nvidia.com for nvidia.com/gpu. --class chooses another one.
 Drivers and device plugins do not tell which hardware they have, so names decide
 whether a node has the same hardware twice.
 
-Nothing changes in the cluster. The exit code is 1 if a workload cannot move,
-else 2 if it is not known what becomes of one, else 0.`,
+Nothing changes in the cluster. The exit code is 1 if a workload cannot move, or
+if a step that --verify compares was begun and is not as planned, else 2 if it is
+not known what becomes of a workload, else 0.`,
 		Example: `  # What would have to change?
   kubectl dra migrate
 
@@ -77,6 +82,10 @@ else 2 if it is not known what becomes of one, else 0.`,
 
   # Devices of amd.com/gpu are in a class of another name
   kubectl dra migrate --class amd.com/gpu=gpu.example.com
+
+  # Keep the plan, and see after each step how far it is
+  kubectl dra migrate -o json > plan.json
+  kubectl dra migrate --verify plan.json
 
   # With templates and edits, to be reviewed
   kubectl dra migrate -n research -o yaml`,
@@ -90,6 +99,7 @@ else 2 if it is not known what becomes of one, else 0.`,
 		},
 	}
 	cmd.Flags().StringArrayVar(&f.classes, "class", nil, "DeviceClass in place of an extended resource: `RESOURCE=CLASS`. Can be repeated.")
+	cmd.Flags().StringVar(&f.plan, "verify", "", "Compare the cluster with an earlier plan in `FILE`, as -o json or -o yaml wrote it.")
 	f.reading.AddTo(cmd)
 	f.output.AddTo(cmd)
 	cli.AddFlags(cmd.Flags(), cli.GroupOutput, func(flags *pflag.FlagSet) {
@@ -108,6 +118,9 @@ func (f *migrateFlags) toOptions(cmd *cobra.Command, streams genericiooptions.IO
 		o.classes[resource] = class
 	}
 	var err error
+	if o.plan, err = earlierPlan(f.plan); err != nil {
+		return nil, err
+	}
 	if o.reader, err = f.reading.ToReader(cmd, streams); err != nil {
 		return nil, err
 	}
@@ -121,12 +134,32 @@ func (f *migrateFlags) toOptions(cmd *cobra.Command, streams genericiooptions.IO
 	return o, nil
 }
 
+// earlierPlan reads a plan from a file; it is nil without one.
+func earlierPlan(path string) (*api.Migration, error) {
+	if path == "" {
+		return nil, nil
+	}
+	const way = "Write it before the first step: kubectl dra migrate -o json > plan.json"
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return nil, cli.Usagef(way, "--verify: %w", err)
+	}
+	plan := &api.Migration{}
+	if err := yaml.UnmarshalStrict(text, plan); err != nil {
+		return nil, cli.Usagef(way, "--verify %s: %w", path, err)
+	}
+	if plan.Kind != "Migration" || plan.APIVersion != api.APIVersion {
+		return nil, cli.Usagef(way, "--verify %s: expected kind Migration of %s, found %q of %q", path, api.APIVersion, plan.Kind, plan.APIVersion)
+	}
+	return plan, nil
+}
+
 func (o *migrateOptions) run(ctx context.Context) error {
 	from, err := o.reader.Read(ctx, cli.Scope{AllNamespaces: true, Creates: true})
 	if err != nil {
 		return err
 	}
-	found, err := migration.Find(ctx, cluster.New(from.Snap), migration.Options{Namespace: o.reader.Only, Classes: o.classes})
+	found, err := migration.Find(ctx, cluster.New(from.Snap), migration.Options{Namespace: o.reader.Only, Classes: o.classes, Plan: o.plan})
 	if unknown := (*migration.ClassError)(nil); errors.As(err, &unknown) {
 		return cli.Usagef("List them with: kubectl dra classes", "--class: %v", err)
 	}
@@ -145,7 +178,7 @@ func (o *migrateOptions) run(ctx context.Context) error {
 		return slices.ContainsFunc(found.Workloads, func(w api.MigrationWorkload) bool { return w.Way == way })
 	}
 	switch {
-	case is(api.MigrationNotPossible):
+	case is(api.MigrationNotPossible), slices.ContainsFunc(found.Verified, func(c api.MigrationCheck) bool { return c.State == api.MigrationDiffers }):
 		return &cli.OutcomeError{Code: cli.ExitDoesNotFit}
 	case is(api.MigrationUnknown):
 		return &cli.OutcomeError{Code: cli.ExitUndetermined}

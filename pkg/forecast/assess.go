@@ -69,7 +69,7 @@ func (a *assessment) decideAll(ctx context.Context, c *Change) error {
 		if !slices.ContainsFunc(d.Drivers, func(driver string) bool { _, known := lifecycle.DriverPods(a.before.Snapshot, driver); return !known }) {
 			continue
 		}
-		a.out.Assumptions = append(a.out.Assumptions, fmt.Sprintf("pod %s is of driver %s: it has a plugin of the kubelet, and nothing tells of which driver", english.Sample(d.Pods, 2), english.JoinOr(d.Drivers)))
+		a.out.Assumptions = append(a.out.Assumptions, fmt.Sprintf("pod %s is of driver %s: it has a plugin of the kubelet, and nothing tells of which driver", english.Sample(english.Texts(d.Pods, func(o api.ObjectRef) string { return o.Namespace + "/" + o.Name }), 2), english.JoinOr(d.Drivers)))
 	}
 	a.out.Claims = unmatched(ctx, a.before, a.state)
 	if err := a.decide(ctx, list); err != nil {

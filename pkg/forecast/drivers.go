@@ -42,12 +42,13 @@ func usesOn(facts *cluster.Cluster) map[string][]use {
 
 // impactDriver describes the pods of drivers on a node, and the pods that need them.
 func impactDriver(snap *snapshot.Snapshot, node string, drivers []string, plugins []*corev1.Pod, uses []use) api.ImpactDriver {
+	drivers = slices.Compact(slices.Sorted(slices.Values(drivers)))
 	out := api.ImpactDriver{Node: node, Drivers: drivers}
 	if n := snap.Node(node); n != nil {
 		out.KubeletVersion = n.Status.NodeInfo.KubeletVersion
 	}
 	for _, pod := range plugins {
-		out.Pods = append(out.Pods, english.QualifiedName(pod))
+		out.Pods = append(out.Pods, api.RefTo(api.KindPod, pod))
 	}
 	for _, u := range uses {
 		list := &out.Running
@@ -59,7 +60,7 @@ func impactDriver(snap *snapshot.Snapshot, node string, drivers []string, plugin
 		case cmp.Or(u.pod.Status.Phase, corev1.PodPending) == corev1.PodPending:
 			list = &out.Starting
 		}
-		*list = append(*list, english.QualifiedName(u.pod))
+		*list = append(*list, api.RefTo(api.KindPod, u.pod))
 	}
 	return out
 }

@@ -18,6 +18,7 @@ import (
 
 	tc "github.com/kubectl-dra/kubectl-dra/internal/testcluster"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
+	"github.com/kubectl-dra/kubectl-dra/pkg/english"
 	"github.com/kubectl-dra/kubectl-dra/pkg/forecast"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
@@ -59,10 +60,10 @@ func driversText(out *api.Impact) string {
 		line := fmt.Sprintf("%s %s", d.Node, d.Effect)
 		for _, part := range []struct {
 			word string
-			pods []string
+			pods []api.ObjectRef
 		}{{"running", d.Running}, {"starting", d.Starting}, {"ending", d.Ending}} {
 			if len(part.pods) > 0 {
-				line += " " + part.word + " " + strings.Join(part.pods, ",")
+				line += " " + part.word + " " + strings.Join(english.Texts(part.pods, func(o api.ObjectRef) string { return o.Namespace + "/" + o.Name }), ",")
 			}
 		}
 		lines = append(lines, line)

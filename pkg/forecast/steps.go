@@ -41,7 +41,7 @@ func drainSteps(node string) func(*snapshot.Snapshot, *api.Impact) []api.NextSte
 		}
 		drain := shell.Drain(node, force)
 		steps := []api.NextStep{admin("keep new pods from the node", "kubectl cordon "+shell.Node(node))}
-		wait := admin("wait until no claim has a device of the node", "kubectl dra devices --node "+shell.Quote(node)+" --allocated")
+		wait := admin("wait until no claim of these pods has a device of the node", "kubectl dra devices --node "+shell.Quote(node)+" --allocated")
 		drivers := driversIn(snap, node)
 		switch {
 		case len(out.Drivers) > 0:
@@ -69,12 +69,11 @@ const (
 	lastValue = "last"
 )
 
-// labelPods returns the commands that label pods, which are NAMESPACE/NAME, as the last ones.
-func labelPods(pods []string) []string {
+// labelPods returns the commands that label pods as the last ones.
+func labelPods(pods []api.ObjectRef) []string {
 	var commands []string
 	for _, pod := range pods {
-		namespace, name, _ := strings.Cut(pod, "/")
-		commands = append(commands, "kubectl label "+shell.KubectlObjects("pod", namespace, name)+" "+lastLabel+"="+lastValue)
+		commands = append(commands, "kubectl label "+shell.KubectlObjects("pod", pod.Namespace, pod.Name)+" "+lastLabel+"="+lastValue)
 	}
 	return commands
 }

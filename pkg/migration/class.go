@@ -11,6 +11,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	resourceapi "k8s.io/api/resource/v1"
+	"k8s.io/utils/ptr"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/selector"
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
@@ -63,6 +64,11 @@ func (f *finder) classFor(resource string) (class, reason string) {
 	}
 	if len(same) > 0 {
 		return "", fmt.Sprintf("classes %s have this hardware, by the names of their drivers: choose one with --class %s=NAME", english.JoinAnd(same), resource)
+	}
+	for _, c := range f.Snapshot.Classes {
+		if ptr.Deref(c.Spec.ExtendedResourceName, "") == resource {
+			return "", fmt.Sprintf("class %s names %s, but the feature gate DRAExtendedResource is off: turn it on, or write --class %[2]s=%[1]s", c.Name, resource)
+		}
 	}
 	if want != "" {
 		return "", fmt.Sprintf("there is no class %s, which the driver of NVIDIA installs for MIG devices", want)

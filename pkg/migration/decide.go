@@ -48,6 +48,11 @@ func (f *finder) decide(ctx context.Context, w *api.MigrationWorkload, e *editor
 		w.Verdict, w.Summary = api.Undetermined, answer.Err.Error()
 	default:
 		w.Verdict, w.Summary = answer.Explanation.Verdict, answer.Explanation.Summary
+		for i := range w.Asks {
+			if class := w.Asks[i].Class; w.Verdict == api.DoesNotFit && !f.selects(class) {
+				w.Summary = fmt.Sprintf("Class %s selects no device.", class)
+			}
+		}
 	}
 	return nil
 }

@@ -25,6 +25,8 @@ type Options struct {
 	Namespace string
 	// Classes has the DeviceClasses for extended resources that the user chose.
 	Classes map[string]string
+	// Plan is an earlier plan whose steps are compared with the cluster; nil for none.
+	Plan *api.Migration
 }
 
 // Find returns what has to change. It fails if ctx is done, or if there is no class that the options
@@ -62,6 +64,9 @@ func Find(ctx context.Context, c *cluster.Cluster, opts Options) (*api.Migration
 		if err := f.order(ctx, m); err != nil {
 			return nil, fmt.Errorf("order the steps: %w", err)
 		}
+	}
+	if opts.Plan != nil {
+		m.Verified = f.verify(opts.Plan)
 	}
 	for _, quota := range c.Snapshot.Quotas {
 		if opts.Namespace == "" || quota.Namespace == opts.Namespace {
@@ -131,7 +136,10 @@ func (f *finder) quotas(quota *corev1.ResourceQuota) []api.MigrationQuota {
 		}
 		q := api.MigrationQuota{Namespace: quota.Namespace, Name: quota.Name, Resource: string(name), Hard: hard.Value()}
 		class, reason := f.classFor(resource)
-		if q.Reason = reason; class != "" {
+		if serving := f.serving(resource); serving != "" {
+			// As addExtendedResourceQuota in pkg/quota/v1/evaluator/core/resource_claims.go of Kubernetes.
+			q.Reason = fmt.Sprintf("it limits claims for class %s, too, which names the resource", serving)
+		} else if q.Reason = reason; class != "" {
 			q.Becomes = class + corev1.ResourceClaimsPerClass
 			q.Commands = []string{quotaCommand(quota, q.Becomes, hard.String())}
 		}

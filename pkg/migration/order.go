@@ -50,6 +50,8 @@ type switching struct {
 	// counts them; like is empty if the driver publishes them already, or if none is known.
 	like    string
 	devices int
+	// offered counts what the device plugin offers, in devices.
+	offered int
 	// users are the pods with devices, and bare is true if nothing creates one of them again.
 	users []*corev1.Pod
 	bare  bool
@@ -81,8 +83,22 @@ var errEnough = errors.New("too many pods")
 // few users come first. The allocator places all pods that leave a node, and a workload moves as soon
 // as all of its pods fit.
 func (f *finder) order(ctx context.Context, m *api.Migration) error {
+	for _, resource := range []string{snapshot.ResourceNodes, snapshot.ResourcePods, snapshot.ResourceClaims, snapshot.ResourceSlices, snapshot.ResourceClasses} {
+		if gap := f.Snapshot.Gap(resource); gap != nil {
+			m.Undecided = "the order is not decided: " + gap.Reason
+			return nil
+		}
+	}
 	list := f.switches(m)
-	s := &sequence{finder: f, state: f.Cluster, moves: f.moving}
+	s := &sequence{finder: f, state: f.Cluster}
+	for _, w := range f.moving {
+		// The pods of a DaemonSet belong to their nodes.
+		if w.object.Kind == snapshot.KindDaemonSet {
+			m.NotMoved = append(m.NotMoved, w.object)
+		} else {
+			s.moves = append(s.moves, w)
+		}
+	}
 	for _, batch := range batches(list) {
 		step, err := s.step(ctx, batch)
 		switch {
@@ -98,10 +114,11 @@ func (f *finder) order(ctx context.Context, m *api.Migration) error {
 			return nil
 		}
 	}
-	if len(m.Steps) > 0 {
-		for _, w := range s.moves {
-			m.NotMoved = append(m.NotMoved, w.object)
-		}
+	for _, w := range s.moves {
+		m.NotMoved = append(m.NotMoved, w.object)
+	}
+	if len(m.Steps) == 0 {
+		m.NotMoved = nil
 	}
 	return nil
 }
@@ -113,6 +130,11 @@ func ordinal(n int) string {
 // switches finds the nodes to switch, those with few users first, and says of others why they stay.
 func (f *finder) switches(m *api.Migration) []switching {
 	stuck := map[string]string{}
+	for _, pod := range f.Snapshot.Pods {
+		if staysOnDrain(pod) && pod.Spec.NodeName != "" && !snapshot.Finished(pod) && len(cluster.ExtendedResources(pod)) > 0 {
+			stuck[pod.Spec.NodeName] = fmt.Sprintf("pods of %s %s have devices of the plugin, and a drain leaves them there: switch by hand", pod.Namespace, whatif.Owner(pod).Argument())
+		}
+	}
 	for _, g := range f.stuck {
 		for _, pod := range g.pods {
 			if pod.Spec.NodeName != "" && stuck[pod.Spec.NodeName] == "" {
@@ -169,21 +191,21 @@ func (f *finder) switchOf(node *corev1.Node) (s switching, reason string) {
 		}
 		s.driver = driver
 		s.resources = append(s.resources, corev1.ResourceName(offer.Resource))
-		s.devices += int(offer.Allocatable)
+		s.offered += int(offer.Allocatable)
 	}
 	if len(s.resources) == 0 {
 		return s, ""
 	}
 	for _, pod := range f.Snapshot.Pods {
-		if pod.Spec.NodeName == node.Name && !snapshot.Finished(pod) && (len(f.Claims.OfPod(pod)) > 0 || len(cluster.ExtendedResources(pod)) > 0) {
+		if f.leaves(pod, node.Name) {
 			s.users = append(s.users, pod)
 			s.bare = s.bare || metav1.GetControllerOfNoCopy(pod) == nil
 		}
 	}
-	if own := f.publishedOn(node.Name, s.driver); own > 0 {
-		s.devices = own
+	if s.devices = f.publishedOn(node.Name, s.driver); s.devices > 0 {
 		return s, ""
 	}
+	s.devices = s.offered
 	if count, err := strconv.Atoi(node.Labels[labelCount]); err == nil && s.driver == driverGPU {
 		s.devices = count
 	}
@@ -193,6 +215,17 @@ func (f *finder) switchOf(node *corev1.Node) (s switching, reason string) {
 	}
 	s.devices = min(s.devices, f.publishedOn(s.like, s.driver))
 	return s, ""
+}
+
+// leaves reports whether a pod with devices leaves its node when that is drained: pods of DaemonSets
+// and of the node itself stay.
+func (f *finder) leaves(pod *corev1.Pod, node string) bool {
+	return pod.Spec.NodeName == node && !snapshot.Finished(pod) && !staysOnDrain(pod) && (len(f.Claims.OfPod(pod)) > 0 || len(cluster.ExtendedResources(pod)) > 0)
+}
+
+func staysOnDrain(pod *corev1.Pod) bool {
+	owner := metav1.GetControllerOfNoCopy(pod)
+	return pod.Annotations[corev1.MirrorPodAnnotationKey] != "" || owner != nil && (owner.Kind == snapshot.KindDaemonSet || owner.Kind == api.KindNode)
 }
 
 // driverOf returns the driver of a class for a resource of the same hardware; empty if there is none.
@@ -267,7 +300,7 @@ func alike(a, b *switching) bool {
 // step switches nodes, and moves the workloads that fit then.
 func (s *sequence) step(ctx context.Context, batch []switching) (api.MigrationStep, error) {
 	first := &batch[0]
-	step := api.MigrationStep{Driver: first.driver, Devices: first.devices, Like: first.like}
+	step := api.MigrationStep{Driver: first.driver, Devices: first.devices, Like: first.like, Offered: first.offered}
 	for _, resource := range first.resources {
 		step.Resources = append(step.Resources, string(resource))
 	}
@@ -284,6 +317,7 @@ func (s *sequence) step(ctx context.Context, batch []switching) (api.MigrationSt
 	if err := s.move(ctx, &step); err != nil {
 		return step, err
 	}
+	step.Back = slices.Concat(undoCommands(step.Moves), step.Back)
 	step.Waiting = len(s.waiting)
 	for _, pod := range s.waiting[:min(len(s.waiting), waitingMost)] {
 		step.WaitingPods = append(step.WaitingPods, api.RefTo(api.KindPod, pod))
@@ -299,7 +333,7 @@ func (s *sequence) clear(batch []switching, step *api.MigrationStep) []*corev1.P
 		nodes[batch[i].node.Name] = &batch[i]
 	}
 	for _, pod := range s.state.Snapshot.Pods {
-		if nodes[pod.Spec.NodeName] == nil || snapshot.Finished(pod) || len(s.state.Claims.OfPod(pod)) == 0 && len(cluster.ExtendedResources(pod)) == 0 {
+		if nodes[pod.Spec.NodeName] == nil || !s.leaves(pod, pod.Spec.NodeName) {
 			continue
 		}
 		if metav1.GetControllerOfNoCopy(pod) == nil {
@@ -439,20 +473,34 @@ func switchCommands(s *switching) []string {
 	if s.like != "" || s.devices == 0 {
 		commands = append(commands, fmt.Sprintf("# let the DaemonSet of driver %s select node %s", s.driver, s.node.Name))
 	}
+	uncordon := ""
 	for _, resource := range s.resources {
 		path := "jsonpath={.status.allocatable." + strings.ReplaceAll(string(resource), ".", `\.`) + "}=0"
-		commands = append(commands, "kubectl wait "+shell.Quote("--for="+path)+" "+shell.Quote("node/"+s.node.Name)+" --timeout=15m")
+		uncordon += "kubectl wait " + shell.Quote("--for="+path) + " " + shell.Quote("node/"+s.node.Name) + " --timeout=15m && "
 	}
-	return append(commands, "kubectl uncordon "+shell.Node(s.node.Name))
+	return append(commands, uncordon+"kubectl uncordon "+shell.Node(s.node.Name))
 }
 
 // backCommands returns the commands that give the device plugin its node back.
 func backCommands(s *switching) []string {
-	commands := []string{shell.Drain(s.node.Name, true)}
+	commands := []string{shell.Drain(s.node.Name, false)}
 	if s.like != "" || s.devices == 0 {
 		commands = append(commands, fmt.Sprintf("# let the DaemonSet of driver %s select node %s no longer", s.driver, s.node.Name))
 	}
 	return append(commands, pluginCommand(s, cmp.Or(s.node.Labels[labelDeploy], "true"), "again"), "kubectl uncordon "+shell.Node(s.node.Name))
+}
+
+// undoCommands returns the commands that take moved workloads back.
+func undoCommands(moves []api.ObjectRef) []string {
+	var commands []string
+	for _, o := range moves {
+		if o.Kind == snapshot.KindDeployment || o.Kind == snapshot.KindStatefulSet {
+			commands = append(commands, "kubectl rollout undo "+shell.KubectlObjects(strings.ToLower(o.Kind), o.Namespace, o.Name))
+		} else {
+			commands = append(commands, fmt.Sprintf("# let %s %s ask for extended resources again", o.Namespace, o.Argument()))
+		}
+	}
+	return commands
 }
 
 // pluginCommand returns the command that sets the label of the GPU Operator for its device plugin.

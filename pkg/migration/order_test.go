@@ -57,7 +57,11 @@ func fleet(t *testing.T, nodes, pods []string) *cluster.Cluster {
 		snap.Pods = append(snap.Pods, pod(fmt.Sprintf("pod-%d", i), map[string]string{string(resourceGPU): gpus}, func(p *corev1.Pod) {
 			p.UID, p.Spec.NodeName, p.Status.Phase = types.UID(p.Name), on, corev1.PodRunning
 			if owner != "-" {
-				p.OwnerReferences = []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: "StatefulSet", Name: owner, UID: types.UID(owner), Controller: new(true)}}
+				kind := "StatefulSet"
+				if strings.HasPrefix(owner, "ds") {
+					kind = "DaemonSet"
+				}
+				p.OwnerReferences = []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: kind, Name: owner, UID: types.UID(owner), Controller: new(true)}}
 			}
 		}))
 	}
@@ -116,9 +120,14 @@ func TestOrder(t *testing.T) {
 			nodes: []string{"a 4 0", "b 4 0"}, pods: []string{"train a 2"},
 			want: []string{"b: 0, 0 leave"}, undecided: "gpu.nvidia.com will publish is not known",
 		},
+		"pods of a DaemonSet stay": {
+			nodes: []string{"a 4 0", "b 4 0", "d 0 4"}, pods: []string{"ds-agent a 1", "train b 1"},
+			want: []string{"b: 4 as d, 1 leave, move train"}, left: []string{"ds-agent"},
+			kept: map[string]string{"a": "pods of ml daemonset/ds-agent have devices of the plugin"},
+		},
 		"many nodes in few steps": {
 			nodes: []string{"a 4 0", "b 4 0", "c 4 0", "e 4 0", "f 4 0", "g 4 0", "h 4 0", "i 4 0", "j 4 0", "k 4 0", "l 4 0", "d 0 4"},
-			want: []string{"a b: 4 as d, 0 leave", "c e: 4 as d, 0 leave", "f g: 4 as d, 0 leave", "h i: 4 as d, 0 leave", "j k: 4 as d, 0 leave", "l: 4 as d, 0 leave"},
+			want:  []string{"a b: 4 as d, 0 leave", "c e: 4 as d, 0 leave", "f g: 4 as d, 0 leave", "h i: 4 as d, 0 leave", "j k: 4 as d, 0 leave", "l: 4 as d, 0 leave"},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -129,6 +138,14 @@ func TestOrder(t *testing.T) {
 			var got, left []string
 			for i := range found.Steps {
 				got = append(got, stepLine(&found.Steps[i]))
+			}
+			if len(found.Kept) != len(test.kept) {
+				t.Errorf("kept: %+v", found.Kept)
+			}
+			for _, k := range found.Kept {
+				if test.kept[k.Node] == "" || !strings.HasPrefix(k.Reason, test.kept[k.Node]) {
+					t.Errorf("kept: %+v", k)
+				}
 			}
 			for _, o := range found.NotMoved {
 				left = append(left, o.Name)
@@ -160,12 +177,12 @@ func TestOrderKeeps(t *testing.T) {
 	}
 	if diff := cmp.Diff([]string{
 		"kubectl drain a --ignore-daemonsets --delete-emptydir-data", "kubectl label node a nvidia.com/gpu.deploy.device-plugin=false --overwrite",
-		"# let the DaemonSet of driver gpu.nvidia.com select node a", `kubectl wait '--for=jsonpath={.status.allocatable.nvidia\.com/gpu}=0' node/a --timeout=15m`, "kubectl uncordon a",
+		"# let the DaemonSet of driver gpu.nvidia.com select node a", `kubectl wait '--for=jsonpath={.status.allocatable.nvidia\.com/gpu}=0' node/a --timeout=15m && kubectl uncordon a`,
 	}, found.Steps[0].Commands); diff != "" {
 		t.Error(diff)
 	}
 	if diff := cmp.Diff([]string{
-		"kubectl drain a --ignore-daemonsets --delete-emptydir-data --force", "# let the DaemonSet of driver gpu.nvidia.com select node a no longer",
+		"kubectl rollout undo statefulset train -n ml", "kubectl drain a --ignore-daemonsets --delete-emptydir-data", "# let the DaemonSet of driver gpu.nvidia.com select node a no longer",
 		"kubectl label node a nvidia.com/gpu.deploy.device-plugin=true --overwrite", "kubectl uncordon a",
 	}, found.Steps[0].Back); diff != "" {
 		t.Error(diff)
@@ -173,5 +190,85 @@ func TestOrderKeeps(t *testing.T) {
 	only, err := Find(t.Context(), c, Options{Namespace: "ml"})
 	if err != nil || len(only.Steps)+len(only.Kept) > 0 {
 		t.Errorf("%+v, %v", only.Steps, err)
+	}
+}
+
+// TestVerify compares the steps of an earlier plan with clusters.
+func TestVerify(t *testing.T) {
+	nodes, pods := []string{"a 4 0", "b 4 0", "d 0 4"}, []string{"big a 3", "big b 3", "small b 1"}
+	plan, err := Find(t.Context(), fleet(t, nodes, pods), Options{})
+	if err != nil || len(plan.Steps) != 2 || len(plan.Steps[0].Moves) == 0 {
+		t.Fatalf("%+v, %v", plan, err)
+	}
+	for name, test := range map[string]struct {
+		nodes, pods []string
+		// cordoned is a node, claims are numbers of pods that ask by claims.
+		cordoned string
+		claims   []int
+		want     []string
+	}{
+		"nothing done": {nodes: nodes, pods: pods, want: []string{"NotTaken", "NotTaken"}},
+		"as planned":   {nodes: []string{"a 0 4", "b 4 0", "d 0 4"}, pods: pods, claims: []int{0, 1, 2}, want: []string{"Taken", "NotTaken"}},
+		"fewer devices": {
+			nodes: []string{"a 0 3", "b 4 0", "d 0 4"}, pods: pods, claims: []int{0, 1, 2}, cordoned: "a",
+			want: []string{"Differs: gpu.nvidia.com publishes 3 devices for node a, and 4 were expected; node a is cordoned", "NotTaken"},
+		},
+		"a workload left behind": {
+			nodes: []string{"a 0 4", "b 0 4", "d 0 4"}, pods: pods, claims: []int{2},
+			want: []string{"Differs: 2 pods of ml statefulset/big still ask for extended resources", "Taken"},
+		},
+		"moved, but not switched": {
+			nodes: nodes, pods: pods, claims: []int{0, 1, 2},
+			want: []string{"Differs: node a still offers 4 nvidia.com/gpu; gpu.nvidia.com publishes 0 devices for node a, and 4 were expected", "NotTaken"},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := fleet(t, test.nodes, test.pods)
+			for _, i := range test.claims {
+				c.Snapshot.Pods[i].Spec.Containers[0].Resources = corev1.ResourceRequirements{}
+			}
+			if n := c.Snapshot.Node(test.cordoned); n != nil {
+				n.Spec.Unschedulable = true
+			}
+			found, err := Find(t.Context(), c, Options{Plan: plan})
+			if err != nil {
+				t.Fatal(err)
+			}
+			var got []string
+			for _, check := range found.Verified {
+				text := string(check.State)
+				if len(check.Findings) > 0 {
+					text += ": " + strings.Join(check.Findings, "; ")
+				}
+				got = append(got, text)
+			}
+			if diff := cmp.Diff(test.want, got); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// TestServedElsewhere checks quotas and workloads whose resource a class names, with the feature on and
+// off.
+func TestServedElsewhere(t *testing.T) {
+	find := func(enabled bool) *api.Migration {
+		t.Helper()
+		c := mixed(pod("rdma", map[string]string{"example.com/rdma": "1"}, nil))
+		c.Snapshot.Gates["DRAExtendedResource"] = snapshot.Gate{Enabled: enabled}
+		c.Snapshot.Quotas[0].Spec.Hard = corev1.ResourceList{"requests.example.com/rdma": resource.MustParse("2")}
+		found, err := Find(t.Context(), cluster.New(c.Snapshot), Options{})
+		if err != nil || len(found.Workloads) != 1 || len(found.Quotas) != 1 {
+			t.Fatalf("%+v, %v", found, err)
+		}
+		return found
+	}
+	found := find(true)
+	if w, q := &found.Workloads[0], &found.Quotas[0]; w.Way != api.MigrationUnchanged || q.Becomes != "" || q.Reason != "it limits claims for class a.nic, too, which names the resource" {
+		t.Errorf("%+v, %+v", w, q)
+	}
+	found = find(false)
+	if w := &found.Workloads[0]; w.Way != api.MigrationUnknown || !strings.Contains(w.Reason, "class a.nic names example.com/rdma, but the feature gate DRAExtendedResource is off") {
+		t.Errorf("%+v", w)
 	}
 }

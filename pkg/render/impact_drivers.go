@@ -72,7 +72,14 @@ func impactDrivers(opts Options, i *api.Impact, most int) *Page {
 }
 
 // needing lists the pods that need a driver to end.
-func needing(d *api.ImpactDriver) []string { return slices.Concat(d.Running, d.Starting, d.Ending) }
+func needing(d *api.ImpactDriver) []string {
+	pods := slices.Concat(d.Running, d.Starting, d.Ending)
+	names := make([]string, 0, len(pods))
+	for _, pod := range pods {
+		names = append(names, Qualified(pod.Namespace, pod.Name))
+	}
+	return names
+}
 
 // needingText names the pods that need a driver to end.
 func needingText(p *Page, d *api.ImpactDriver) string {

@@ -116,7 +116,7 @@ func TestImpactDrivers(t *testing.T) {
 	} {
 		impact := &api.Impact{Change: "upgrade driver d", Update: &api.ImpactUpdate{MaxUnavailable: 2, MaxSurge: 3}}
 		for k := range 40 {
-			impact.Drivers = append(impact.Drivers, api.ImpactDriver{Node: fmt.Sprintf("n%d", k), Effect: effect, Running: []string{"ml/a"}, Starting: []string{"ml/b"}, Ending: []string{"ml/c"}})
+			impact.Drivers = append(impact.Drivers, api.ImpactDriver{Node: fmt.Sprintf("n%d", k), Effect: effect, Running: []api.ObjectRef{api.Ref(api.KindPod, "ml", "a")}, Starting: []api.ObjectRef{api.Ref(api.KindPod, "ml", "b")}, Ending: []api.ObjectRef{api.Ref(api.KindPod, "ml", "c")}})
 		}
 		impact.Drivers = append(impact.Drivers, api.ImpactDriver{Node: "idle", Effect: effect})
 		draw := func(opts render.Options) string {

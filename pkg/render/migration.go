@@ -23,6 +23,7 @@ const migrationMost = 12
 func Migration(w io.Writer, m *api.Migration, opts Options) error {
 	p := NewPage(opts)
 	p.Text(0, Strong, migrationTotal(m))
+	p.migrationChecks(m.Verified)
 	p.migrationNodes(m.Nodes)
 	p.migrationWorkloads(m.Workloads)
 	p.migrationSteps(m)
@@ -152,9 +153,30 @@ func migrationText(w *api.MigrationWorkload) string {
 	}
 }
 
+// migrationChecks draws how far an earlier plan is.
+func (p *Page) migrationChecks(checks []api.MigrationCheck) {
+	if len(checks) == 0 {
+		return
+	}
+	p.Heading("Steps of the earlier plan")
+	for i := range checks {
+		c := &checks[i]
+		mark, text := Cell{Text: "✗", Mark: Bad}, strings.Join(c.Findings, "; ")
+		switch c.State {
+		case api.MigrationTaken:
+			mark, text = Cell{Text: "✓", Mark: Good}, "taken, as planned"
+		case api.MigrationNotTaken:
+			mark, text = Cell{Text: "-"}, "not taken yet"
+		case api.MigrationDiffers:
+		}
+		mark.Width = 1
+		p.Row(2, mark, Cell{Text: fmt.Sprintf("%d: %s", c.Step, text)})
+	}
+}
+
 // migrationSteps draws the order of nodes and workloads.
 func (p *Page) migrationSteps(m *api.Migration) {
-	if len(m.Steps)+len(m.Kept) == 0 {
+	if len(m.Steps)+len(m.Kept) == 0 && m.Undecided == "" {
 		return
 	}
 	p.Heading("Order")
@@ -163,8 +185,11 @@ func (p *Page) migrationSteps(m *api.Migration) {
 		p.Row(2, Cell{Text: fmt.Sprint(i + 1), Width: 2, Mark: Strong}, Cell{Text: stepText(p, s)})
 		if p.Opts.Commands {
 			p.Verbatim(6, strings.Join(s.Commands, "\n"))
-			p.Text(6, Faint, "To go back:")
-			p.Verbatim(6, strings.Join(s.Back, "\n"))
+			back := "# To go back:"
+			for _, command := range s.Back {
+				back += "\n# " + strings.TrimPrefix(command, "# ")
+			}
+			p.Verbatim(6, back)
 		}
 	}
 	kept, why := map[string][]string{}, []string{}
@@ -183,7 +208,7 @@ func (p *Page) migrationSteps(m *api.Migration) {
 		for _, o := range m.NotMoved {
 			names = append(names, o.Namespace+" "+o.Argument())
 		}
-		p.Row(2, Cell{Text: "!", Width: 2, Mark: Bad}, Cell{Text: fmt.Sprintf("%s %s not fit after the last step", p.Some(names, len(names), 60), english.Plural(len(names), "does", "do"))})
+		p.Row(2, Cell{Text: "!", Width: 2, Mark: Bad}, Cell{Text: fmt.Sprintf("%s: moved by no step", p.Some(names, len(names), 60))})
 	}
 	if m.Undecided != "" {
 		p.Row(2, Cell{Text: "?", Width: 2, Mark: Unsure}, Cell{Text: english.Sentence(m.Undecided)})
@@ -197,6 +222,9 @@ func stepText(p *Page, s *api.MigrationStep) string {
 	switch {
 	case s.Like != "":
 		text += fmt.Sprintf(", with %s%s as on %s", english.Count(s.Devices, "device"), each, s.Like)
+		if s.Offered != s.Devices {
+			text += fmt.Sprintf(" (the device plugin offers %d)", s.Offered)
+		}
 	case s.Devices > 0:
 		text += fmt.Sprintf(", which publishes its %s%s already", english.Count(s.Devices, "device"), each)
 	}

@@ -149,7 +149,11 @@ func sharedCapacityText(kind *api.SharedDevices) string {
 		has = append(has, q.Name+" "+q.Value)
 		defaults = append(defaults, q.Name+" "+q.Default)
 		if q.Smallest != "" {
-			smallest = append(smallest, q.Name+" "+q.Smallest)
+			text := q.Name + " " + q.Smallest
+			if q.AnyAmount {
+				text = "half of " + q.Name + " (any amount is allowed)"
+			}
+			smallest = append(smallest, text)
 		}
 	}
 	text += fmt.Sprintf(" with %s: each takes %s by default (%s)", english.JoinAnd(has), claimCount(&kind.Claims), strings.Join(defaults, ", "))

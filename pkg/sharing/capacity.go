@@ -69,7 +69,7 @@ func (f *finder) capacity(ctx context.Context) (api.SharingWay, error) {
 	}
 	way.Available = true
 	if asks != nil {
-		way.Notes = append(way.Notes, "the manifest asks for the smallest amounts")
+		way.Notes = append(way.Notes, "the manifest asks for these amounts")
 	}
 	expression := ""
 	if len(shared) < len(f.devices) {
@@ -105,7 +105,7 @@ func quantities(d *cluster.Device, least map[resourceapi.QualifiedName]resource.
 			q.Default = selector.QuantityText(*policy.Default)
 		}
 		if amount, less := least[name]; less {
-			q.Smallest = selector.QuantityText(amount)
+			q.Smallest, q.AnyAmount = selector.QuantityText(amount), capacity.RequestPolicy == nil
 		}
 		list = append(list, q)
 	}

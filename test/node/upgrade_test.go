@@ -47,7 +47,7 @@ func TestDriverAway(t *testing.T) {
 	t.Run("away", func(t *testing.T) {
 		r.runPod(ctx, t, "away")
 		found := u.impact(t, 0, "upgrade-driver", pluginName)
-		if len(found.Drivers) != 1 || found.Drivers[0].Effect != api.DriverAway || !slices.Equal(found.Drivers[0].Running, []string{namespace + "/away"}) || found.Update.MaxUnavailable != 1 {
+		if len(found.Drivers) != 1 || found.Drivers[0].Effect != api.DriverAway || !slices.Equal(found.Drivers[0].Running, []api.ObjectRef{api.Ref(api.KindPod, namespace, "away")}) || found.Update.MaxUnavailable != 1 {
 			t.Errorf("drivers %+v, update %+v", found.Drivers, found.Update)
 		}
 		u.patch(ctx, t, `{"spec":{"template":{"spec":{"nodeSelector":{"driver":"none"}}}}}`)
@@ -104,7 +104,7 @@ func TestDriverAway(t *testing.T) {
 		// It ends later than the driver, which ends at once.
 		r.runPod(ctx, t, "drained", func(pod *corev1.Pod) { pod.Spec.TerminationGracePeriodSeconds = new(int64(5)) })
 		found := u.impact(t, 1, "drain", nodeName)
-		if len(found.Drivers) != 1 || found.Drivers[0].Effect != api.DriverLeaves || !slices.Equal(found.Drivers[0].Running, []string{namespace + "/drained"}) {
+		if len(found.Drivers) != 1 || found.Drivers[0].Effect != api.DriverLeaves || !slices.Equal(found.Drivers[0].Running, []api.ObjectRef{api.Ref(api.KindPod, namespace, "drained")}) {
 			t.Fatalf("drivers %+v", found.Drivers)
 		}
 		u.shell(t, "kubectl drain "+nodeName+" --force --ignore-daemonsets --timeout=1s || true")

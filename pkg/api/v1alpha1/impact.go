@@ -202,17 +202,17 @@ type ImpactDriver struct {
 	Drivers []string `json:"drivers"`
 	// Effect is the effect of the change on the driver's pod.
 	Effect DriverEffect `json:"effect"`
-	// Pods are the pods of the driver on the node, as NAMESPACE/NAME.
-	Pods []string `json:"pods,omitempty"`
+	// Pods are the pods of the driver on the node.
+	Pods []ObjectRef `json:"pods,omitempty"`
 	// KubeletVersion is the version of the node's kubelet.
 	KubeletVersion string `json:"kubeletVersion,omitempty"`
-	// Running are the pods that run with devices of the driver, as NAMESPACE/NAME. They go
-	// on, and need the driver when they end.
-	Running []string `json:"running,omitempty"`
+	// Running are the pods that run with devices of the driver. They go on, and need the driver
+	// when they end.
+	Running []ObjectRef `json:"running,omitempty"`
 	// Starting are the pods that have devices of the driver and do not run yet.
-	Starting []string `json:"starting,omitempty"`
+	Starting []ObjectRef `json:"starting,omitempty"`
 	// Ending are the pods in Terminating whose devices the driver may not have unprepared.
-	Ending []string `json:"ending,omitempty"`
+	Ending []ObjectRef `json:"ending,omitempty"`
 }
 
 // ImpactUpdate is the update strategy of a DaemonSet, with percentages counted out.

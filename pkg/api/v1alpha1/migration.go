@@ -31,8 +31,11 @@ type Migration struct {
 	Undecided string          `json:"undecided,omitempty"`
 	// Kept are the nodes whose device plugins stay.
 	Kept []MigrationKept `json:"kept,omitempty"`
-	// NotMoved are the workloads whose pods do not all fit after the last step.
+	// NotMoved are the workloads that no step moves: not all of their pods fit after the last one, or
+	// they are DaemonSets.
 	NotMoved []ObjectRef `json:"notMoved,omitempty"`
+	// Verified has a check for each step of an earlier plan, if one was given.
+	Verified []MigrationCheck `json:"verified,omitempty"`
 	// Quotas are the limits of extended resources.
 	Quotas []MigrationQuota `json:"quotas,omitempty"`
 	// Assumptions are the facts that could not be read or verified.
@@ -137,6 +140,8 @@ type MigrationStep struct {
 	Driver  string `json:"driver"`
 	Devices int    `json:"devices"`
 	Like    string `json:"like,omitempty"`
+	// Offered counts the devices that the device plugins offer on each of the nodes.
+	Offered int `json:"offered"`
 	// Evicted counts the pods with devices that leave the nodes and are created again, Deleted counts
 	// pods that nothing creates again.
 	Evicted int `json:"evicted"`
@@ -150,6 +155,29 @@ type MigrationStep struct {
 	// Commands switch the nodes, and Back brings the device plugin back.
 	Commands []string `json:"commands"`
 	Back     []string `json:"back"`
+}
+
+// MigrationState says how far a step of an earlier plan is.
+type MigrationState string
+
+// The states of steps.
+const (
+	// MigrationTaken means that nodes and workloads are as the plan says.
+	MigrationTaken MigrationState = "Taken"
+	// MigrationNotTaken means that the step was not begun.
+	MigrationNotTaken MigrationState = "NotTaken"
+	// MigrationDiffers means that the step was begun, and some of it is not as the plan says.
+	MigrationDiffers MigrationState = "Differs"
+)
+
+// MigrationCheck is the comparison of a step of an earlier plan with the cluster.
+type MigrationCheck struct {
+	// Step is the number of the step in the plan, from 1.
+	Step int `json:"step"`
+	// State says how far it is.
+	State MigrationState `json:"state"`
+	// Findings are the differences from the plan, in words.
+	Findings []string `json:"findings,omitempty"`
 }
 
 // MigrationKept is a node whose device plugin stays.

@@ -117,6 +117,8 @@ type SharedQuantity struct {
 	// Smallest is the least that a claim can get, or half of a capacity of which claims can take any
 	// amount. It is empty if claims that do not ask get no more.
 	Smallest string `json:"smallest,omitempty"`
+	// AnyAmount is true if claims can take any amount: Smallest is half of the capacity then.
+	AnyAmount bool `json:"anyAmount,omitempty"`
 }
 
 // DriverSetting is configuration for a driver. Its meaning is the driver's.
