@@ -62,8 +62,8 @@ become expressions where devices publish the same value; others stay. What a
 device plugin shares, by time-slicing or MPS, cannot be asked for by a claim for
 each pod.
 
-The allocator also decides the order: which pods that leave a node wait then, and
-which workloads fit, with what the driver is expected to publish. --commands
+The allocator also decides the order: which pods that leave a node wait then,
+and which workloads fit, with what the driver is expected to publish. --commands
 prints how to switch a node, and how to go back.
 
 The class of a resource is the one that names it, or else the one whose driver
@@ -72,8 +72,8 @@ Drivers and device plugins do not tell which hardware they have, so names decide
 whether a node has the same hardware twice.
 
 Nothing changes in the cluster. The exit code is 1 if a workload cannot move, or
-if a step that --verify compares was begun and is not as planned, else 2 if it is
-not known what becomes of a workload, else 0.`,
+if a step that --verify compares was begun and is not as planned, else 2 if it
+is not known what becomes of a workload, else 0.`,
 		Example: `  # What would have to change?
   kubectl dra migrate
 

@@ -107,10 +107,15 @@ func (g causeGroup) write(p *Page, number int, findings bool) {
 		for i := range c.Evidence {
 			p.Text(margin, Faint, evidenceLine(&c.Evidence[i]))
 		}
-		for i := range c.Affected {
-			p.Text(margin, Faint, affectedText(&c.Affected[i]))
+		if c.Workloads > 1 {
+			for i := range c.Affected {
+				p.Text(margin, Faint, affectedText(&c.Affected[i]))
+			}
 		}
-		p.Text(margin, Faint, c.ID)
+		if more := c.Workloads - len(c.Affected); more > 0 {
+			p.Text(margin, Faint, "and "+english.Count(more, "more owner"))
+		}
+		p.Text(margin, Faint, "id "+c.ID)
 	}
 }
 

@@ -117,6 +117,16 @@ func (p *Page) stuck() box {
 		about: func(i int) (string, []string) { return s.Rows[i].Name, aboutStuck(&s.Rows[i]) },
 		lines: func(i int) func(int) []string { return s.Rows[i].Lines },
 		rows:  p.stuckRows,
+		rest: func(shown int) string {
+			pods := 0
+			for i := range s.Rows[shown:] {
+				pods += s.Rows[shown+i].Count
+			}
+			if pods == len(s.Rows)-shown {
+				return ""
+			}
+			return fmt.Sprintf(" rows, %d pods", pods)
+		},
 	}
 }
 

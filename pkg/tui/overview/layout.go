@@ -42,6 +42,8 @@ type box struct {
 	lines func(i int) func(width int) []string
 	all   any
 	none  string
+	// rest says more about the rows that are not shown, behind their number; nil for nothing.
+	rest func(shown int) string
 	// cells are the cells of a map, in place of rows. The box has one key then.
 	cells *widget.HeatMap
 
@@ -340,19 +342,24 @@ func (p *Page) verdict(width int) []string {
 		most = 1
 	}
 	const between = "   "
+	more := between + p.look.Glyphs.More
 	lines := []string{""}
 marks:
-	for _, mark := range p.model.Verdict {
+	for i, mark := range p.model.Verdict {
+		room := width
+		if i < len(p.model.Verdict)-1 && len(lines) == most {
+			room -= ansi.StringWidth(more)
+		}
 		text := p.look.Say(mark.Tone, mark.Sign) + " " + render.Escape(mark.Text)
 		last := lines[len(lines)-1]
 		switch {
 		case last == "":
 			lines[len(lines)-1] = " " + text
-		case ansi.StringWidth(last+between+text) <= width:
+		case ansi.StringWidth(last+between+text) <= room:
 			lines[len(lines)-1] = last + between + text
 		case len(lines) == most && !p.plain:
 			// A part of a mark says nothing.
-			lines[len(lines)-1] = last + between + p.look.Glyphs.More
+			lines[len(lines)-1] = last + more
 			break marks
 		default:
 			lines = append(lines, " "+text)

@@ -243,7 +243,11 @@ func (p *Page) draw(b *box) []string {
 		lines = append(lines, p.row(rows[i], keys[i], b.width))
 	}
 	if hidden := b.count - b.shown; hidden > 0 && b.hasRest() {
-		lines = append(lines, p.row("  "+p.look.Say(widget.Faint, p.look.Glyphs.More+fmt.Sprintf("%d more", hidden)), keys[b.shown], b.width))
+		text := p.look.Glyphs.More + fmt.Sprintf("%d more", hidden)
+		if b.rest != nil {
+			text += b.rest(b.shown)
+		}
+		lines = append(lines, p.row("  "+p.look.Say(widget.Faint, text), keys[b.shown], b.width))
 	}
 	if b.count == 0 {
 		lines = append(lines, p.none(b)...)

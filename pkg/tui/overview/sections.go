@@ -208,7 +208,8 @@ func (p *Page) legend() string {
 		}
 	}
 	var parts []string
-	for _, sign := range p.look.Signs() {
+	// Where there is no room for all, the first ones are those that tell of trouble.
+	for _, sign := range slices.Backward(p.look.Signs()) {
 		if used[sign.Glyph] {
 			parts = append(parts, p.look.Say(sign.Tone, sign.Glyph)+" "+p.look.Say(widget.Faint, sign.Means))
 		}
