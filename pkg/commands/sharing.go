@@ -44,7 +44,8 @@ func newSharing(streams genericiooptions.IOStreams, config *genericclioptions.Co
   claim gets a part of their capacity.
 - Partitions of one device, which draw on its counters, such as MIG devices.
 - Settings of the driver, such as time-slicing: opaque parameters that the
-  class, claims or templates have. Their meaning is the driver's, and is not verified.
+  class, claims or templates have. Their meaning is the driver's, and is not
+  verified.
 
 The scheduler's own allocator counts how many claims one empty device takes, and
 decides whether two such pods fit now. --commands prints a command for each way
