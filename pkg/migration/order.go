@@ -6,6 +6,7 @@ package migration
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -29,7 +30,7 @@ const (
 	// stepsMost limits in how many steps nodes are switched.
 	stepsMost = 10
 	// placeMost limits how many pods the allocator places for the order of steps.
-	placeMost = 2000
+	placeMost = 10000
 	// waitingMost limits how many pods a step names.
 	waitingMost = 10
 )
@@ -409,12 +410,23 @@ func (s *sequence) on(ctx context.Context, state *cluster.Cluster, pod *corev1.P
 func (s *sequence) move(ctx context.Context, step *api.MigrationStep) error {
 	slices.SortStableFunc(s.moves, func(a, b *moving) int { return cmp.Compare(len(a.group.pods), len(b.group.pods)) })
 	left := s.moves[:0:0]
+	// While workloads move, there is room for less and less: no more pods of a kind fit than before.
+	fit := map[string]int{}
 	for _, w := range s.moves {
-		after, err := s.moved(ctx, w)
+		kind, err := w.editor.kind()
+		if err != nil {
+			return err
+		}
+		if most, known := fit[kind]; known && most < len(w.group.pods) {
+			left = append(left, w)
+			continue
+		}
+		after, placed, err := s.moved(ctx, w)
 		if err != nil {
 			return err
 		}
 		if after == nil {
+			fit[kind] = placed
 			left = append(left, w)
 			continue
 		}
@@ -432,29 +444,47 @@ func (s *sequence) move(ctx context.Context, step *api.MigrationStep) error {
 	return nil
 }
 
+// kind returns a text that is the same for pods that ask for the same.
+func (e *editor) kind() (string, error) {
+	spec, err := whatif.Edited(e.spec, e.edits, e.path)
+	if err != nil {
+		return "", fmt.Errorf("edit %s: %w", e.object, err)
+	}
+	key := fmt.Sprint(spec.NodeSelector, spec.Affinity, spec.Tolerations, spec.TopologySpreadConstraints)
+	for i := range spec.Containers {
+		key += fmt.Sprint(spec.Containers[i].Resources.Requests, len(spec.Containers[i].Resources.Claims))
+	}
+	for _, template := range e.templates {
+		// The types of the API can be encoded.
+		text, _ := json.Marshal(template.Spec)
+		key += string(text)
+	}
+	return key, nil
+}
+
 // moved returns the cluster in which all pods of a workload have claims and nodes; nil if one finds
-// none.
-func (s *sequence) moved(ctx context.Context, w *moving) (*cluster.Cluster, error) {
+// none, with how many did.
+func (s *sequence) moved(ctx context.Context, w *moving) (after *cluster.Cluster, placed int, err error) {
 	var before []*corev1.Pod
 	for _, pod := range w.group.pods {
 		if now := s.state.Snapshot.Pod(pod.Namespace, pod.Name); now != nil {
 			before = append(before, now)
 		}
 	}
-	after := *whatif.Delete(s.state.Snapshot, before)
-	after.Templates = slices.Concat(after.Templates, w.editor.templates)
-	snapshot.SortByName(after.Templates)
+	snap := *whatif.Delete(s.state.Snapshot, before)
+	snap.Templates = slices.Concat(snap.Templates, w.editor.templates)
+	snapshot.SortByName(snap.Templates)
 	spec, err := whatif.Edited(w.editor.spec, w.editor.edits, w.editor.path)
 	if err != nil {
-		return nil, fmt.Errorf("edit %s: %w", w.object, err)
+		return nil, 0, fmt.Errorf("edit %s: %w", w.object, err)
 	}
-	state := s.state.Amended(&after)
-	for _, pod := range w.group.pods {
-		if state, err = s.on(ctx, state, asEdited(pod, spec, pod.Name)); state == nil || err != nil {
-			return nil, err
+	after = s.state.Amended(&snap)
+	for i, pod := range w.group.pods {
+		if after, err = s.on(ctx, after, asEdited(pod, spec, pod.Name)); after == nil || err != nil {
+			return nil, i, err
 		}
 	}
-	return state, nil
+	return after, len(w.group.pods), nil
 }
 
 // asEdited returns a new pod of a workload, as its edits make it.
