@@ -376,13 +376,21 @@ func (s *sequence) place(ctx context.Context, pods []*corev1.Pod) error {
 		return cmp.Compare(ptr.Deref(b.Spec.Priority, 0), ptr.Deref(a.Spec.Priority, 0))
 	})
 	s.waiting = nil
+	// Where one pod of a workload finds no node, the others find none either.
+	nowhere := map[api.ObjectRef]bool{}
 	for _, pod := range queue {
+		owner := whatif.Owner(pod)
+		owner.Namespace = pod.Namespace
+		if owner.Name != "" && nowhere[owner] {
+			s.waiting = append(s.waiting, pod)
+			continue
+		}
 		after, err := s.on(ctx, s.state, pod)
 		if err != nil {
 			return err
 		}
 		if after == nil {
-			s.waiting = append(s.waiting, pod)
+			s.waiting, nowhere[owner] = append(s.waiting, pod), true
 			continue
 		}
 		s.state = after
@@ -435,13 +443,13 @@ func (s *sequence) move(ctx context.Context, step *api.MigrationStep) error {
 			return slices.ContainsFunc(w.group.pods, func(was *corev1.Pod) bool { return was.Namespace == pod.Namespace && was.Name == pod.Name })
 		})
 		step.Moves = append(step.Moves, w.object)
-		// What its pods had is free.
-		if err := s.place(ctx, nil); err != nil {
-			return err
-		}
 	}
 	s.moves = left
-	return nil
+	if len(step.Moves) == 0 {
+		return nil
+	}
+	// What their pods had is free.
+	return s.place(ctx, nil)
 }
 
 // kind returns a text that is the same for pods that ask for the same.
