@@ -21,7 +21,7 @@ BUILD := CGO_ENABLED=0 $(GO) build -trimpath -ldflags '$(LDFLAGS)'
 NVML := CGO_ENABLED=1 CGO_CFLAGS='-g -O2 -Wno-deprecated-declarations' $(GO)
 NVML_FLAGS := -tags nvml -ldflags '$(LDFLAGS) -extldflags=-Wl,-z,lazy,--no-export-dynamic,--export-dynamic-symbol=nvml*'
 PLATFORMS ?= linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windows/amd64 windows/arm64
-TEST_TIMEOUT ?= 30m
+TEST_TIMEOUT ?= 45m
 RELEASES ?= 1.35 1.36 1.37
 # go test, and at the end how many tests ran, and which were skipped and why.
 TESTED := $(TOOL) gotestsum --format standard-quiet --

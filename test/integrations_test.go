@@ -43,7 +43,7 @@ func newIntegrations(t *testing.T) *integrations {
 		noError(t, os.WriteFile(filepath.Join(bin, name), []byte(script), 0o755))
 	}
 	path := strings.Join([]string{bin, builtProgram(t), os.Getenv("PATH")}, string(filepath.ListSeparator))
-	for from, to := range map[string]string{filepath.Join("..", "examples", "manifests", "one-gpu.yaml"): "train.yaml", filepath.Join("..", "docs", "diff", "before.yaml"): "old.yaml"} {
+	for from, to := range map[string]string{filepath.Join("..", "examples", "manifests", "one-gpu.yaml"): "train.yaml", filepath.Join("..", "docs", "diff", "before.yaml"): "old.yaml", filepath.Join("..", "examples", "drivers", "gpu.yaml"): "driver.yaml"} {
 		text, err := os.ReadFile(from)
 		noError(t, err)
 		noError(t, os.WriteFile(filepath.Join(dir, to), text, 0o600))
@@ -108,7 +108,7 @@ func TestSkill(t *testing.T) {
 	ran := 0
 	for _, match := range regexp.MustCompile("\\| `(kubectl dra [^`]+)` \\|").FindAllStringSubmatch(parts[2], -1) {
 		ran++
-		line := strings.NewReplacer("pod/NAME -n NAMESPACE", "pod/pretrain-0 -n research", "deployment/NAME -n NAMESPACE", "statefulset/embed -n serving", "NAMESPACE", "research",
+		line := strings.NewReplacer("pod/NAME -n NAMESPACE", "pod/pretrain-0 -n research", "deployment/NAME -n NAMESPACE", "statefulset/embed -n serving", "NAMESPACE/DAEMONSET", "gpu-driver/gpu-plugin --snapshot driver.yaml", "NAMESPACE", "research",
 			"NODE", "gpu-02", "lint FILE", "lint train.yaml", "-f FILE", "-f train.yaml", "EXPRESSION", "device.driver == \"gpu.example.com\"", "OLD_SNAPSHOT", "old.yaml old.yaml").Replace(match[1])
 		if out, code := i.run(t, "bash", "-c", line); code > 2 || isError(out) || regexp.MustCompile(`[A-Z]{4,}`).MatchString(line) {
 			t.Errorf("%s: exit code %d\n%s", line, code, out)

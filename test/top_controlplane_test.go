@@ -61,7 +61,7 @@ func TestTop(t *testing.T) {
 		term.keys("w")
 		term.shows("why ResourceClaim research/too-many", "does not fit on any of 2 nodes")
 		term.resize(80, 24)
-		term.shows("does not fit on any of 2 nodes", "esc back")
+		term.shows("does not fit on any of 2 nodes", "q back")
 		term.resize(120, 30)
 		term.keys("Escape")
 		term.shows("1/1 pending", "", "why ResourceClaim")
