@@ -65,7 +65,9 @@ func Find(ctx context.Context, c *cluster.Cluster, opts Options) (*api.Migration
 			return nil, fmt.Errorf("order the steps: %w", err)
 		}
 	}
-	if opts.Plan != nil {
+	if gap := f.unseen(); gap != "" && opts.Plan != nil {
+		m.Undecided = "neither the order nor the earlier plan is decided: " + gap
+	} else if opts.Plan != nil {
 		m.Verified = f.verify(opts.Plan)
 	}
 	for _, quota := range c.Snapshot.Quotas {

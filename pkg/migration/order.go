@@ -84,11 +84,9 @@ var errEnough = errors.New("too many pods")
 // few users come first. The allocator places all pods that leave a node, and a workload moves as soon
 // as all of its pods fit.
 func (f *finder) order(ctx context.Context, m *api.Migration) error {
-	for _, resource := range []string{snapshot.ResourceNodes, snapshot.ResourcePods, snapshot.ResourceClaims, snapshot.ResourceSlices, snapshot.ResourceClasses} {
-		if gap := f.Snapshot.Gap(resource); gap != nil {
-			m.Undecided = "the order is not decided: " + gap.Reason
-			return nil
-		}
+	if gap := f.unseen(); gap != "" {
+		m.Undecided = "the order is not decided: " + gap
+		return nil
 	}
 	list := f.switches(m)
 	s := &sequence{finder: f, state: f.Cluster}
@@ -102,7 +100,11 @@ func (f *finder) order(ctx context.Context, m *api.Migration) error {
 	}
 	for _, batch := range batches(list) {
 		step, err := s.step(ctx, batch)
+		var undecided *allocator.UndecidedError
 		switch {
+		case errors.As(err, &undecided):
+			m.Undecided = fmt.Sprintf("the steps from the %s on are not decided: %s", ordinal(len(m.Steps)+1), english.OneLine(err))
+			return nil
 		case errors.Is(err, errEnough):
 			m.Undecided = fmt.Sprintf("the steps from the %s on are not decided: more than %d pods would have to be placed", ordinal(len(m.Steps)+1), placeMost)
 			return nil
@@ -122,6 +124,16 @@ func (f *finder) order(ctx context.Context, m *api.Migration) error {
 		m.NotMoved = nil
 	}
 	return nil
+}
+
+// unseen returns what steps depend on and could not be read; empty if all could.
+func (f *finder) unseen() string {
+	for _, resource := range []string{snapshot.ResourceNodes, snapshot.ResourcePods, snapshot.ResourceClaims, snapshot.ResourceSlices, snapshot.ResourceClasses} {
+		if gap := f.Snapshot.Gap(resource); gap != nil {
+			return gap.Reason
+		}
+	}
+	return ""
 }
 
 func ordinal(n int) string {
@@ -285,7 +297,7 @@ func batches(list []switching) [][]switching {
 	var steps [][]switching
 	for _, s := range list {
 		last := len(steps) - 1
-		if last < 0 || len(steps[last]) >= size || !alike(&steps[last][0], &s) {
+		if last < 0 || len(steps[last]) >= size || !sameSwitch(&steps[last][0], &s) {
 			steps = append(steps, nil)
 			last++
 		}
@@ -294,7 +306,7 @@ func batches(list []switching) [][]switching {
 	return steps
 }
 
-func alike(a, b *switching) bool {
+func sameSwitch(a, b *switching) bool {
 	return a.driver == b.driver && a.like == b.like && a.devices == b.devices && slices.Equal(a.resources, b.resources)
 }
 
@@ -390,12 +402,18 @@ func (s *sequence) place(ctx context.Context, pods []*corev1.Pod) error {
 			return err
 		}
 		if after == nil {
-			s.waiting, nowhere[owner] = append(s.waiting, pod), true
+			// A pod with a volume of its own may find a node where another one finds none.
+			s.waiting, nowhere[owner] = append(s.waiting, pod), !hasVolume(pod)
 			continue
 		}
 		s.state = after
 	}
 	return nil
+}
+
+// hasVolume reports whether a pod uses a PersistentVolumeClaim.
+func hasVolume(pod *corev1.Pod) bool {
+	return slices.ContainsFunc(pod.Spec.Volumes, func(v corev1.Volume) bool { return v.PersistentVolumeClaim != nil || v.Ephemeral != nil })
 }
 
 // on returns the cluster in which a pod has a node; nil if it finds none.
@@ -404,9 +422,8 @@ func (s *sequence) on(ctx context.Context, state *cluster.Cluster, pod *corev1.P
 		return nil, errEnough
 	}
 	r, err := allocator.Place(ctx, state, pod, nil)
-	var undecided *allocator.UndecidedError
 	switch {
-	case errors.As(err, &undecided), err == nil && r == nil:
+	case err == nil && r == nil:
 		return nil, nil
 	case err != nil:
 		return nil, fmt.Errorf("place pod %s/%s: %w", pod.Namespace, pod.Name, err)
@@ -414,7 +431,7 @@ func (s *sequence) on(ctx context.Context, state *cluster.Cluster, pod *corev1.P
 	return state.Amended(whatif.Reserve(state.Snapshot, *r)), nil
 }
 
-// move moves workloads, of which all pods have to fit: those with few pods first.
+// move moves the workloads whose pods all fit, beginning with few pods.
 func (s *sequence) move(ctx context.Context, step *api.MigrationStep) error {
 	slices.SortStableFunc(s.moves, func(a, b *moving) int { return cmp.Compare(len(a.group.pods), len(b.group.pods)) })
 	left := s.moves[:0:0]

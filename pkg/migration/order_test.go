@@ -272,3 +272,19 @@ func TestServedElsewhere(t *testing.T) {
 		t.Errorf("%+v", w)
 	}
 }
+
+// TestOrderOfUnseen decides neither steps nor an earlier plan where claims could not be read.
+func TestOrderOfUnseen(t *testing.T) {
+	c := fleet(t, []string{"a 4 0", "d 0 4"}, []string{"train a 2"})
+	plan, err := Find(t.Context(), c, Options{})
+	if err != nil || len(plan.Steps) == 0 {
+		t.Fatalf("%+v, %v", plan, err)
+	}
+	c.Snapshot.Gaps = []snapshot.Gap{{Resource: snapshot.ResourceClaims, Reason: "may not list claims"}}
+	for given, want := range map[*api.Migration]string{nil: "the order is not decided: may not list claims", plan: "neither the order nor the earlier plan is decided: may not list claims"} {
+		found, err := Find(t.Context(), cluster.New(c.Snapshot), Options{Plan: given})
+		if err != nil || len(found.Steps)+len(found.Verified) > 0 || found.Undecided != want {
+			t.Errorf("%+v, %v", found, err)
+		}
+	}
+}

@@ -15,8 +15,8 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/whatif"
 )
 
-// verify compares the steps of an earlier plan with the cluster. A step of which nothing is done yet
-// has no findings.
+// verify compares the steps of an earlier plan with the cluster. A step that was not begun has
+// no findings.
 func (f *finder) verify(plan *api.Migration) []api.MigrationCheck {
 	checks := make([]api.MigrationCheck, 0, len(plan.Steps))
 	for i := range plan.Steps {

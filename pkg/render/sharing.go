@@ -180,7 +180,7 @@ func settingText(s *api.DriverSetting) string {
 	return fmt.Sprintf("%s for %s, in %s", s.Parameters, s.Driver, someOf(names, s.Count))
 }
 
-// sharingVerdict says whether the pods of a manifest fit now, and how many more claims.
+// sharingVerdict returns the verdict on the pods of a manifest, and the number of claims that fit.
 func sharingVerdict(way *api.SharingWay) string {
 	switch way.Verdict {
 	case "":

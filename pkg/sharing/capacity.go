@@ -112,8 +112,8 @@ func quantities(d *cluster.Device, least map[resourceapi.QualifiedName]resource.
 	return list
 }
 
-// smallest returns the least that a claim can ask for of each capacity where that is less than what a claim
-// gets that does not ask, and half of a capacity without a policy, of which it can ask for any amount.
+// smallest returns the least that a claim can ask for of each capacity, if a claim that does not ask gets
+// more. Without a policy any amount is allowed, and it returns half of the capacity.
 func smallest(d *cluster.Device) map[resourceapi.QualifiedName]resource.Quantity {
 	asks := map[resourceapi.QualifiedName]resource.Quantity{}
 	for name, capacity := range d.Capacity {

@@ -247,7 +247,7 @@ func TestGatesOff(t *testing.T) {
 	expectNo(t, found[api.SharedPartitions], "2 devices have shared counters, and feature gate DRAPartitionableDevices is off")
 }
 
-// TestPartitions divides cards into halves and quarters, one of which is in use.
+// TestPartitions divides cards into halves and quarters. A half is in use.
 func TestPartitions(t *testing.T) {
 	gates := []string{cluster.GatePartitionableDevices}
 	var devices []resourceapi.Device

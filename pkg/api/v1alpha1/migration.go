@@ -146,7 +146,7 @@ type MigrationStep struct {
 	// pods that nothing creates again.
 	Evicted int `json:"evicted"`
 	Deleted int `json:"deleted,omitempty"`
-	// Moves are the workloads of which all pods fit then, as claims.
+	// Moves are the workloads whose pods all fit then, with claims.
 	Moves []ObjectRef `json:"moves,omitempty"`
 	// Waiting counts the evicted pods that have no node after this step, WaitingPods are the first
 	// ten.

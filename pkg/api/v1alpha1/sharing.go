@@ -114,8 +114,8 @@ type SharedQuantity struct {
 	// Default is the amount for a claim that does not ask for it: the whole capacity without a
 	// requestPolicy.
 	Default string `json:"default"`
-	// Smallest is the least that a claim can get, or half of a capacity of which claims can take any
-	// amount. It is empty if claims that do not ask get no more.
+	// Smallest is the least that a claim can get; where claims can take any amount, it is half of
+	// the capacity. It is empty if claims that do not ask get no more.
 	Smallest string `json:"smallest,omitempty"`
 	// AnyAmount is true if claims can take any amount: Smallest is half of the capacity then.
 	AnyAmount bool `json:"anyAmount,omitempty"`

@@ -208,7 +208,7 @@ func (p *Page) legend() string {
 		}
 	}
 	var parts []string
-	// Where there is no room for all, the first ones are those that tell of trouble.
+	// Signs of trouble come first: there may be no room for all.
 	for _, sign := range slices.Backward(p.look.Signs()) {
 		if used[sign.Glyph] {
 			parts = append(parts, p.look.Say(sign.Tone, sign.Glyph)+" "+p.look.Say(widget.Faint, sign.Means))
