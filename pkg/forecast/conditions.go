@@ -156,7 +156,7 @@ func drain(state *cluster.Cluster, name string) (*cluster.Cluster, string, error
 			continue
 		}
 		switch owner := metav1.GetControllerOfNoCopy(pod); {
-		case pod.Annotations[corev1.MirrorPodAnnotationKey] != "" || owner != nil && (owner.Kind == "DaemonSet" || owner.Kind == "Node"):
+		case snapshot.StaysOnDrain(pod):
 		case owner == nil:
 			gone = append(gone, pod)
 		default:

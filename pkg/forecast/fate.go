@@ -8,7 +8,6 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	corev1helpers "k8s.io/component-helpers/scheduling/corev1"
 	"k8s.io/klog/v2"
 
@@ -42,7 +41,7 @@ func fates(c *Change, before, after *cluster.Cluster, plugins map[*corev1.Pod][]
 		at, evicted := eviction(before, after, pod)
 		lost := lostOf(before, after, pod)
 		switch {
-		case c.emptied == pod.Spec.NodeName && boundToNode(pod):
+		case c.emptied == pod.Spec.NodeName && snapshot.StaysOnDrain(pod):
 			f.effect, f.devices = api.EffectStays, nil
 			if c.gone {
 				f.effect = api.EffectRemoved
@@ -63,14 +62,6 @@ func fates(c *Change, before, after *cluster.Cluster, plugins map[*corev1.Pod][]
 	}
 	slices.SortStableFunc(list, func(a, b fate) int { return a.at.Compare(b.at) })
 	return list
-}
-
-// boundToNode reports whether a pod belongs to its node: "kubectl drain" leaves pods of
-// DaemonSets, and the API's mirrors of static pods, where they are.
-func boundToNode(pod *corev1.Pod) bool {
-	owner := metav1.GetControllerOfNoCopy(pod)
-	_, mirror := pod.Annotations[corev1.MirrorPodAnnotationKey]
-	return mirror || owner != nil && (owner.Kind == snapshot.KindDaemonSet || owner.Kind == api.KindNode)
 }
 
 // pluginsOf finds the pods of drivers, each with the drivers whose kubelet plugin it is.

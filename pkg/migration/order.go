@@ -144,7 +144,7 @@ func ordinal(n int) string {
 func (f *finder) switches(m *api.Migration) []switching {
 	stuck := map[string]string{}
 	for _, pod := range f.Snapshot.Pods {
-		if staysOnDrain(pod) && pod.Spec.NodeName != "" && !snapshot.Finished(pod) && len(cluster.ExtendedResources(pod)) > 0 {
+		if snapshot.StaysOnDrain(pod) && pod.Spec.NodeName != "" && !snapshot.Finished(pod) && len(cluster.ExtendedResources(pod)) > 0 {
 			stuck[pod.Spec.NodeName] = fmt.Sprintf("pods of %s %s have devices of the plugin, and a drain leaves them there: switch by hand", pod.Namespace, whatif.Owner(pod).Argument())
 		}
 	}
@@ -233,12 +233,7 @@ func (f *finder) switchOf(node *corev1.Node) (s switching, reason string) {
 // leaves reports whether a pod with devices leaves its node when that is drained: pods of DaemonSets
 // and of the node itself stay.
 func (f *finder) leaves(pod *corev1.Pod, node string) bool {
-	return pod.Spec.NodeName == node && !snapshot.Finished(pod) && !staysOnDrain(pod) && (len(f.Claims.OfPod(pod)) > 0 || len(cluster.ExtendedResources(pod)) > 0)
-}
-
-func staysOnDrain(pod *corev1.Pod) bool {
-	owner := metav1.GetControllerOfNoCopy(pod)
-	return pod.Annotations[corev1.MirrorPodAnnotationKey] != "" || owner != nil && (owner.Kind == snapshot.KindDaemonSet || owner.Kind == api.KindNode)
+	return pod.Spec.NodeName == node && !snapshot.Finished(pod) && !snapshot.StaysOnDrain(pod) && (len(f.Claims.OfPod(pod)) > 0 || len(cluster.ExtendedResources(pod)) > 0)
 }
 
 // driverOf returns the driver of a class for a resource of the same hardware; empty if there is none.

@@ -6,6 +6,7 @@ package snapshot
 import (
 	corev1 "k8s.io/api/core/v1"
 	resourceapi "k8s.io/api/resource/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 // Finished reports whether no container of a pod will ever run again.
@@ -30,3 +31,11 @@ const ControllerName = "dra-controller"
 // IsAnswer reports whether an event has an answer of dra-controller: that is no fact about the
 // cluster, and nothing may be concluded from it.
 func IsAnswer(event *corev1.Event) bool { return event.ReportingController == ControllerName }
+
+// StaysOnDrain reports whether a pod belongs to its node: "kubectl drain" leaves pods of DaemonSets, and
+// the API's mirrors of static pods, where they are.
+func StaysOnDrain(pod *corev1.Pod) bool {
+	owner := metav1.GetControllerOfNoCopy(pod)
+	_, mirror := pod.Annotations[corev1.MirrorPodAnnotationKey]
+	return mirror || owner != nil && (owner.Kind == KindDaemonSet || owner.Kind == "Node")
+}
