@@ -19,6 +19,7 @@ import (
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/commands/check"
 	"github.com/kubectl-dra/kubectl-dra/pkg/commands/cli"
+	"github.com/kubectl-dra/kubectl-dra/pkg/commands/learn"
 	"github.com/kubectl-dra/kubectl-dra/pkg/commands/list"
 	"github.com/kubectl-dra/kubectl-dra/pkg/commands/mcp"
 	"github.com/kubectl-dra/kubectl-dra/pkg/commands/nodeprobe"
@@ -203,6 +204,7 @@ from a cluster or from a snapshot file, and changes nothing unless it is told to
 		nodeprobe.New(streams, config, clientVersion(build).Version),
 	)
 	cli.AddCommands(root, "Try it out",
+		learn.New(streams),
 		trial.New(streams, config),
 	)
 	cli.AddCommands(root, "Other",

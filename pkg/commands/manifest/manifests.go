@@ -53,8 +53,8 @@ func (m *Manifests) Targets(uses func(*corev1.Pod) bool) (targets []explain.Opti
 		"find a target in the files: %s", there)
 }
 
-// has reports whether manifests have an object.
-func (m *Manifests) has(object api.ObjectRef) bool {
+// Has reports whether manifests have an object.
+func (m *Manifests) Has(object api.ObjectRef) bool {
 	objects := m.Objects
 	is := func(kind string, o metav1.Object) bool { return object == api.RefTo(kind, o) }
 	return slices.ContainsFunc(cli.Candidates(objects), func(c cli.Candidate) bool { return object == c.Ref() }) ||
@@ -71,7 +71,7 @@ func (m *Manifests) Settle(snap *snapshot.Snapshot, e *api.Explanation) {
 		r := &e.Remedies[i]
 		var stored, local []api.Edit
 		for _, edit := range r.Edits {
-			if m.has(edit.Object) {
+			if m.Has(edit.Object) {
 				local = append(local, edit)
 			} else {
 				stored = append(stored, edit)
