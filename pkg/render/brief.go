@@ -131,7 +131,7 @@ func (l *labels) once(label string) string {
 
 // writeBriefHead draws the verdict, the reason and the outlook.
 func writeBriefHead(p *Page, e *api.Explanation) {
-	said, m := verdict(e)
+	said, m := ExplanationTitle(e)
 	said += decider(e)
 	if pod := ownPod(e); pod != nil && !e.Finished && (pod.Node != "" || pod.AgeSeconds > 0) {
 		said += "; " + podPlace(pod)

@@ -26,7 +26,7 @@ const (
 // writeHead draws the verdict, and below it a labeled line for each fact about the target
 // as a whole.
 func writeHead(p *Page, e *api.Explanation) {
-	said, m := verdict(e)
+	said, m := ExplanationTitle(e)
 	p.Text(0, m, said+decider(e))
 	p.Blank()
 	reason := "Reason"
@@ -51,8 +51,8 @@ func writeHead(p *Page, e *api.Explanation) {
 	}
 }
 
-// verdict says in a sentence what the outcome for the target is.
-func verdict(e *api.Explanation) (string, Mark) {
+// ExplanationTitle returns in a sentence what the outcome for the target is.
+func ExplanationTitle(e *api.Explanation) (string, Mark) {
 	target := e.Target.Kind + " " + Qualified(e.Target.Namespace, e.Target.Name)
 	where := where(e)
 	if said := membersVerdict(e); said != "" {

@@ -39,7 +39,7 @@ func writeDevice(p *Page, e *api.Explanation) {
 	p.Text(0, m, headline)
 	p.Blank()
 	p.Field("Reason", d.Summary)
-	said, _ := verdict(e)
+	said, _ := ExplanationTitle(e)
 	p.Field("Verdict", strings.TrimSpace(said+". "+e.Summary))
 	for i := range d.Requests {
 		writeDeviceRequest(p, &d.Requests[i], d.Summary, unknown)

@@ -4,6 +4,7 @@
 package learn
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -15,6 +16,7 @@ import (
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
+	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/commands/cli"
 	"github.com/kubectl-dra/kubectl-dra/pkg/commands/manifest"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain"
@@ -146,7 +148,7 @@ func (o *options) list() error {
 	for i, e := range exercises() {
 		rows = append(rows, []render.Cell{
 			{Text: strconv.Itoa(i + 1), Right: true},
-			{Text: e.target.Kind + " " + render.Qualified(e.target.Namespace, e.target.Name)},
+			{Text: named(e.target)},
 			{Text: e.title},
 		})
 	}
@@ -156,6 +158,11 @@ func (o *options) list() error {
 	return page.Print(o.streams.Out)
 }
 
+// named returns the kind and the name of an object.
+func named(object api.ObjectRef) string {
+	return object.Kind + " " + render.Qualified(object.Namespace, object.Name)
+}
+
 // show states an exercise.
 func (o *options) show(ctx context.Context, e *exercise) error {
 	snap, err := loadCluster(ctx)
@@ -163,15 +170,8 @@ func (o *options) show(ctx context.Context, e *exercise) error {
 		return err
 	}
 	page := render.NewPage(o.printer.Text)
-	page.Text(0, render.Strong, fmt.Sprintf("%d of %d: %s", o.number, len(exercises()), e.title))
-	target := e.target.Kind + " " + render.Qualified(e.target.Namespace, e.target.Name)
-	said := e.said(snap)
-	if said == "" {
-		said = target + " is not applied yet, so that nothing is known from kubectl."
-	} else {
-		said = target + " is Pending: " + said
-	}
-	page.Field("kubectl", said)
+	page.Text(0, render.Strong, fmt.Sprintf("%d. %s: %s", o.number, named(e.target), e.title))
+	page.Field("kubectl", cmp.Or(e.said(snap), "nothing: it is not applied yet"))
 	page.Field("Task", e.task)
 	page.Field("Start", fmt.Sprintf("kubectl dra learn %d --manifest > fix.yaml", o.number))
 	page.Field("Check", fmt.Sprintf("kubectl dra learn %d -f fix.yaml", o.number))
@@ -191,16 +191,17 @@ func (e *exercise) decide(ctx context.Context, path string, opts load.Options) (
 	}
 	given := manifest.Place(files, metav1.NamespaceDefault, []string{path})
 	if !given.Has(e.object) {
-		name := e.object.Kind + " " + render.Qualified(e.object.Namespace, e.object.Name)
-		return nil, cli.Usagef("Start from what --manifest prints.", "read %s: expected %s in it, with the correction", path, name)
+		return nil, cli.Usagef("Start from what --manifest prints.", "read %s: expected %s in it, with the correction", path, named(e.object))
 	}
 	snap = given.Over(snap)
-	found, err := explain.Explain(ctx, snap, explain.Options{Object: e.target})
+	found, err := explain.ExplainEach(ctx, cluster.New(snap), []explain.Options{{Object: e.target}})
 	if err != nil {
 		return nil, err
 	}
-	given.Settle(snap, found)
-	return found, nil
+	if found[0].Err == nil {
+		given.Settle(snap, found[0].Explanation)
+	}
+	return found[0].Explanation, found[0].Err
 }
 
 // check decides whether a file solves an exercise.
@@ -212,9 +213,8 @@ func (o *options) check(ctx context.Context, e *exercise) error {
 	if err := o.printer.Print([]*api.Explanation{found}, false); err != nil {
 		return err
 	}
-	code := cli.VerdictCode(found.Verdict)
-	if code != cli.ExitFits {
-		return &cli.OutcomeError{Code: code}
+	if err := outcome(found); err != nil {
+		return err
 	}
 	page := render.NewPage(o.printer.Text)
 	next := "that was the last one; docs/start.md says where to go on"
@@ -240,6 +240,18 @@ func (o *options) showAnswer(ctx context.Context, e *exercise) error {
 		page.Field("Replace", change.from)
 		page.Field("with", change.to)
 	}
-	page.Field("Result", found.Summary)
-	return page.Print(o.streams.Out)
+	title, _ := render.ExplanationTitle(found)
+	page.Field("Result", title)
+	if err := page.Print(o.streams.Out); err != nil {
+		return err
+	}
+	return outcome(found)
+}
+
+// outcome returns the error with the exit code of an answer, nil if the target fits.
+func outcome(found *api.Explanation) error {
+	if code := cli.VerdictCode(found.Verdict); code != cli.ExitFits {
+		return &cli.OutcomeError{Code: code}
+	}
+	return nil
 }
