@@ -29,10 +29,7 @@ FUZZTIME ?= 30s
 CASES ?= 20000
 BENCHTIME ?= 1s
 
-# What `make demo` asks, one `TYPE/NAME:NAMESPACE` a word.
 DEMO_CLUSTER ?= examples/cluster
-DEMO_TARGETS ?= pod/pretrain-0:research pod/replicate-0:storage pod/upscale-0:media
-
 
 .PHONY: help
 help: ## Show this help
@@ -60,13 +57,15 @@ cross: ## Build for all platforms, into dist/
 	done
 
 .PHONY: demo
-demo: build ## Ask why for the pending pods of the example cluster
-	@for target in $(DEMO_TARGETS); do \
-	  what=$${target%%:*} in=$${target#*:}; \
-	  printf '\n$$ kubectl dra why %s -n %s --snapshot %s\n' "$$what" "$$in" "$(DEMO_CLUSTER)"; \
-	  code=0; bin/kubectl-dra why "$$what" -n "$$in" --snapshot "$(DEMO_CLUSTER)" || code=$$?; \
+demo: build ## Ask why for a pod of the example cluster, and for the state of the cluster
+	@ask() { \
+	  printf '\n$$ kubectl dra %s\n' "$$*"; \
+	  code=0; bin/kubectl-dra "$$@" || code=$$?; \
 	  if [ $$code -gt 2 ]; then exit $$code; fi; \
-	done
+	}; \
+	ask why pod/upscale-0 -n media --snapshot "$(DEMO_CLUSTER)"; \
+	ask status --snapshot "$(DEMO_CLUSTER)" | sed -n '1,16p'; \
+	printf '\nThe first 14 lines; bin/kubectl-dra learn has ten exercises, docs/start.md goes through them.\n'
 
 .PHONY: control-plane
 control-plane: ## Build the Kubernetes that the tests start (minutes, once)

@@ -4,6 +4,7 @@
 package learn
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -47,6 +48,27 @@ func TestClusterIsTheExample(t *testing.T) {
 	}
 	if string(file) != gang {
 		t.Error("the gang in the program is not examples/manifests/gang.yaml (run: make generate)")
+	}
+}
+
+// TestDocumentShowsAll wants a section of docs/start.md for each exercise, with its title. What
+// the commands in it print is compared elsewhere.
+func TestDocumentShowsAll(t *testing.T) {
+	text, err := os.ReadFile(filepath.Join("..", "..", "..", "docs", "start.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, e := range exercises() {
+		title := strings.ToUpper(e.title[:1]) + e.title[1:]
+		for _, want := range []string{
+			fmt.Sprintf("\n## %d. %s\n", i+1, title),
+			fmt.Sprintf("\n$ kubectl dra learn %d\n", i+1),
+			fmt.Sprintf("\n$ kubectl dra learn %d --answer\n", i+1),
+		} {
+			if strings.Count(string(text), want) != 1 {
+				t.Errorf("docs/start.md does not have %q once", want)
+			}
+		}
 	}
 }
 
