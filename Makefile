@@ -111,7 +111,7 @@ fuzz: ## Ask about CASES new random clusters, then fuzz everything that parses, 
 .PHONY: golden
 golden: control-plane ## Regenerate the golden files and the transcripts in the documents; review by eye
 	$(GO) test ./pkg/render ./pkg/tui ./pkg/commands/nodeprobe -update
-	$(GO) test ./test -run 'TestScripts|TestDocuments|TestVerbTable|TestComparison|TestExplanations|TestVerbs|TestInventories' -update
+	$(GO) test ./test -run 'TestScripts|TestDocuments|TestComparison|TestExplanations|TestVerbs|TestInventories' -update
 
 .PHONY: pictures
 pictures: ## Redraw the pictures in the documents, from what a terminal shows (tmux)

@@ -20,17 +20,18 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/internal/controlplane"
 )
 
-// TestComparison runs the commands of the README's comparison with kubectl, in a
-// shell and on a real cluster of one node, as a reader would, and compares what
-// they print, but for times. With -update that is written again.
+// TestComparison runs the commands of the comparison with kubectl in
+// examples/README.md, in a shell and on a real cluster of one node, as a reader
+// would, and compares what they print, but for times. With -update that is
+// written again.
 func TestComparison(t *testing.T) {
 	const begin, end = "<!-- comparison -->\n\n```text\n", "```\n"
-	path := filepath.Join("..", "README.md")
-	readme, err := os.ReadFile(path)
+	path := filepath.Join("..", "examples", "README.md")
+	text, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)
 	}
-	before, rest, found := strings.Cut(string(readme), begin)
+	before, rest, found := strings.Cut(string(text), begin)
 	have, after, ended := strings.Cut(rest, end)
 	if !found || !ended {
 		t.Fatalf("%s has no comparison", path)
@@ -80,7 +81,7 @@ func TestComparison(t *testing.T) {
 		return
 	}
 	if !golden.FlagUpdate() {
-		t.Fatalf("the commands print something else (run: go test ./test -run TestComparison -update), -README +cluster:\n%s", cmp.Diff(timeless(have), timeless(got.String())))
+		t.Fatalf("the commands print something else (run: go test ./test -run TestComparison -update), -document +cluster:\n%s", cmp.Diff(timeless(have), timeless(got.String())))
 	}
 	if err := os.WriteFile(path, []byte(before+begin+got.String()+end+after), 0o644); err != nil {
 		t.Fatal(err)

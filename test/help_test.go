@@ -134,7 +134,7 @@ func TestHelpExamples(t *testing.T) {
 					onNode += " --simulate dgx-h100"
 				}
 				add := reading
-				if strings.Contains(line, "--snapshot") || strings.Contains(line, "new.yaml.gz") || words[2] == "diff" && strings.Contains(line, "cluster.rec") || words[2] == "completion" {
+				if strings.Contains(line, "--snapshot") || strings.Contains(line, "new.yaml.gz") || words[2] == "diff" && strings.Contains(line, "cluster.rec") || words[2] == "completion" || words[2] == "learn" {
 					add = ""
 				}
 				if strings.Contains(line, "dra taints add ") || strings.Contains(line, "dra taints remove ") || words[2] == "test" {
@@ -152,7 +152,7 @@ func TestHelpExamples(t *testing.T) {
 				}
 				stdout, stderr, code := run(t, example, add, onNode)
 				switch {
-				case slices.Contains([]string{"why", "fit", "plan", "impact", "migrate", "sharing", "status", "diff", "doctor", "lint", "test", "node-probe"}, words[2]) && code <= 2:
+				case slices.Contains([]string{"why", "fit", "plan", "impact", "migrate", "sharing", "status", "diff", "doctor", "lint", "test", "node-probe", "learn"}, words[2]) && code <= 2:
 				case code != 0:
 					t.Errorf("exit code %d: %s", code, stderr)
 				}
