@@ -15,8 +15,8 @@ import (
 )
 
 // describer writes the tables of docs/json.md for one kind. Each type is
-// described where it occurs first, under its path; at other paths there is a link
-// to that.
+// described where it occurs first, under its path; at other paths, and in other
+// kinds, there is a link to that.
 type describer struct {
 	*reflector
 
@@ -31,8 +31,9 @@ func describeKinds(t *testing.T) string {
 	t.Helper()
 	r := newReflector(t, true)
 	var text strings.Builder
+	places := map[reflect.Type]string{}
 	for _, k := range kinds() {
-		d := &describer{reflector: r, kind: k.name, places: map[reflect.Type]string{}}
+		d := &describer{reflector: r, kind: k.name, places: places}
 		d.describe(k)
 		text.WriteString(d.text.String())
 	}
@@ -97,8 +98,18 @@ func (d *describer) describeFields(of reflect.Type, at string) {
 		case doc != "":
 			said[doc] = field.name
 		}
-		fmt.Fprintf(&d.text, "| `%s` | %s | %s | %s |\n", field.name, d.typeOf(field.Type, at+"."+field.name), always, cell(doc))
+		fmt.Fprintf(&d.text, "| `%s` | %s | %s | %s |\n", field.name, d.typeOf(field.Type, at+"."+field.name), always, cell(unnamed(doc, field.name)))
 	}
+}
+
+// unnamed returns the meaning of a field without its name, which the row begins with.
+func unnamed(doc, name string) string {
+	for _, verb := range []string{"is", "are", "has", "have"} {
+		if rest, ok := strings.CutPrefix(doc, "`"+name+"` "+verb+" "); ok {
+			return rest
+		}
+	}
+	return doc
 }
 
 // root returns the type of the kind.
