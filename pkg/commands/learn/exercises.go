@@ -7,7 +7,7 @@ import api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 
 // exercise is a target that does not fit, with a manifest to correct.
 type exercise struct {
-	// title is what the exercise teaches.
+	// title is the reason why the target does not fit, in a few words.
 	title string
 	// target has to fit.
 	target api.ObjectRef
@@ -22,7 +22,7 @@ type exercise struct {
 // edit replaces one text of a manifest.
 type edit struct{ from, to string }
 
-// onPod returns an exercise whose manifest is that of a pod with its templates.
+// onPod returns an exercise whose manifest is a pod with its templates.
 func onPod(namespace, name, title, task string, answer ...edit) exercise {
 	pod := api.Ref(api.KindPod, namespace, name)
 	return exercise{title: title, target: pod, object: pod, task: task, answer: answer}
