@@ -62,7 +62,7 @@ type fitOptions struct {
 }
 
 func newFit(streams genericiooptions.IOStreams, config *genericclioptions.ConfigFlags) *cobra.Command {
-	f := &fitFlags{reading: cli.NewReadingFlags(config), output: cli.NewOutputFlags()}
+	f := &fitFlags{reading: cli.NewReadingFlags(config), output: cli.NewOutputFlags(cli.FormatSVG)}
 	cmd := &cobra.Command{
 		Use:   "fit [NAME | TYPE/NAME | -f FILE | --class CLASS]",
 		Short: "Count how many more copies of a pod or a claim fit",

@@ -123,7 +123,7 @@ func (f *impactFlags) change(cmd *cobra.Command, streams genericiooptions.IOStre
 }
 
 func newImpactFlags(config *genericclioptions.ConfigFlags) *impactFlags {
-	return &impactFlags{reading: cli.NewReadingFlags(config), output: cli.NewOutputFlags()}
+	return &impactFlags{reading: cli.NewReadingFlags(config), output: cli.NewOutputFlags(cli.FormatSVG)}
 }
 
 func newImpactDrain(streams genericiooptions.IOStreams, config *genericclioptions.ConfigFlags) *cobra.Command {

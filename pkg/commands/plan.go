@@ -45,7 +45,7 @@ type planOptions struct {
 }
 
 func newPlan(streams genericiooptions.IOStreams, config *genericclioptions.ConfigFlags) *cobra.Command {
-	f := &planFlags{reading: cli.NewReadingFlags(config), output: cli.NewOutputFlags()}
+	f := &planFlags{reading: cli.NewReadingFlags(config), output: cli.NewOutputFlags(cli.FormatSVG)}
 	cmd := &cobra.Command{
 		Use:   "plan",
 		Short: "Show who gets devices next, and who waits behind whom",

@@ -65,17 +65,11 @@ func funnelBlock(p *Page, e *api.Explanation, room int) block {
 // most so many rejections, a line each. With lines to spare, texts get a second one; it
 // returns how many.
 func writeBriefFunnel(p *Page, r *api.RequestExplanation, most, spare int) (second int) {
-	first, rows := funnelRows(p, r)
-	title := english.Plural(first.count, "device", "devices") + " of class " + r.DeviceClass + ", " + neededBy(r)
-	if first.count == 0 && first.text != "" && r.Pools > 0 {
-		title = neededBy(r) + ": " + first.text
-	}
-	p.TableRow(0, Cell{Text: strconv.Itoa(first.count), Width: briefLabel, Right: true}, Cell{Text: title, Mark: Strong, Lines: 2})
-	if first.count == 0 {
+	title, first, bars := briefFunnel(p, r, most)
+	p.TableRow(0, Cell{Text: strconv.Itoa(first), Width: briefLabel, Right: true}, Cell{Text: title, Mark: Strong, Lines: 2})
+	if first == 0 {
 		return 0
 	}
-	bars := rejectionBars(rows, most)
-	bars = append(bars, funnelRow{count: r.Eligible, label: "available", text: whereAvailable(r), mark: availableMark(r)})
 	label := Widest(labelWidth, english.Texts(bars, funnelRow.labelOf)...)
 	left := p.Table - briefLabel - label - 3*ColumnGap
 	longest := func(b *funnelRow) int { return Widest(p.Table, strings.Fields(b.textAtPlace())...) + len(" …") }
@@ -86,7 +80,7 @@ func writeBriefFunnel(p *Page, r *api.RequestExplanation, most, spare int) (seco
 	}
 	for i := range bars {
 		b := &bars[i]
-		drawn := drawnBar(b.count, first.count, long)
+		drawn := drawnBar(b.count, first, long)
 		// A word that is still too long starts further left, if the bar lets it.
 		width, lines := max(min(long, left-longest(b)), Widest(long, drawn), 1), 1
 		bar := []Cell{{Text: drawn, Width: width, Mark: b.mark}}
@@ -101,6 +95,47 @@ func writeBriefFunnel(p *Page, r *api.RequestExplanation, most, spare int) (seco
 		p.TableRow(0, slices.Concat(before, bar, []Cell{{Text: b.within(left-width, lines), Lines: lines}})...)
 	}
 	return second
+}
+
+// briefFunnel returns the title of a funnel, how many devices it begins with, and a row for each
+// check and for what is left. Without devices there are no rows.
+func briefFunnel(p *Page, r *api.RequestExplanation, most int) (title string, first int, bars []funnelRow) {
+	opening, rows := funnelRows(p, r)
+	title = english.Plural(opening.count, "device", "devices") + " of class " + r.DeviceClass + ", " + neededBy(r)
+	if opening.count == 0 && opening.text != "" && r.Pools > 0 {
+		title = neededBy(r) + ": " + opening.text
+	}
+	if opening.count == 0 {
+		return title, 0, nil
+	}
+	available := funnelRow{count: r.Eligible, label: "available", text: whereAvailable(r), mark: availableMark(r)}
+	return title, opening.count, append(rejectionBars(rows, most), available)
+}
+
+// Funnel is the way from the devices of a class to the available ones.
+type Funnel struct {
+	// Title names the class and what the request needs, Total counts the devices.
+	Title string
+	Total int
+	// Bars has the checks that reject devices, and last the devices that are available.
+	Bars []FunnelBar
+}
+
+// FunnelBar counts the devices that a check rejects, and says why.
+type FunnelBar struct {
+	Count       int
+	Label, Text string
+	Mark        Mark
+}
+
+// FunnelOf returns the funnel of a request with at most so many rejections.
+func FunnelOf(r *api.RequestExplanation, most int) *Funnel {
+	title, total, rows := briefFunnel(NewPage(Options{}), r, most)
+	f := &Funnel{Title: title, Total: total}
+	for i := range rows {
+		f.Bars = append(f.Bars, FunnelBar{Count: rows[i].count, Label: rows[i].label, Text: rows[i].textAtPlace(), Mark: rows[i].mark})
+	}
+	return f
 }
 
 // neededBy says what a request needs.

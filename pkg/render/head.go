@@ -27,7 +27,7 @@ const (
 // as a whole.
 func writeHead(p *Page, e *api.Explanation) {
 	said, m := ExplanationTitle(e)
-	p.Text(0, m, said+decider(e))
+	p.Text(0, m, said)
 	p.Blank()
 	reason := "Reason"
 	if e.Verdict == api.Fits || e.Verdict == api.Allocated {
@@ -51,8 +51,14 @@ func writeHead(p *Page, e *api.Explanation) {
 	}
 }
 
-// ExplanationTitle returns in a sentence what the outcome for the target is.
+// ExplanationTitle says in a sentence what the outcome for the target is, and who decides it.
 func ExplanationTitle(e *api.Explanation) (string, Mark) {
+	said, m := verdict(e)
+	return said + decider(e), m
+}
+
+// verdict says in a sentence what the outcome for the target is.
+func verdict(e *api.Explanation) (string, Mark) {
 	target := e.Target.Kind + " " + Qualified(e.Target.Namespace, e.Target.Name)
 	where := where(e)
 	if said := membersVerdict(e); said != "" {

@@ -52,6 +52,19 @@ func History(w io.Writer, h *api.History, zone *time.Location, opts Options) err
 	return p.Print(w)
 }
 
+// HistoryLine is an event of a history in words.
+type HistoryLine struct{ Time, Text string }
+
+// HistoryLines returns how the answer is now, and the events with their times in a zone.
+func HistoryLines(h *api.History, zone *time.Location) (said string, m Mark, lines []HistoryLine) {
+	d := &historyDrawing{History: h, clock: newClock(h, zone)}
+	said, m = d.head()
+	for _, row := range d.events(false) {
+		lines = append(lines, HistoryLine{row[0].Text, row[1].Text})
+	}
+	return said, m, lines
+}
+
 // clock says when something was, as exactly as a range of times needs it.
 type clock struct {
 	zone *time.Location
@@ -102,7 +115,7 @@ type historyDrawing struct {
 // head says what the answer is now, and how long the target has waited.
 func (d *historyDrawing) head() (string, Mark) {
 	target := d.Object.Kind + " " + d.Object.QualifiedName()
-	said, m := target+" "+verdictText(d.Now.Verdict), markOf(d.Now.Verdict)
+	said, m := target+" "+verdictText(d.Now.Verdict), VerdictMark(d.Now.Verdict)
 	switch {
 	case d.Now.Verdict == "":
 		said, m = target+" is gone", Unsure
@@ -135,7 +148,8 @@ func verdictText(v api.Verdict) string {
 	return "cannot be determined"
 }
 
-func markOf(v api.Verdict) Mark {
+// VerdictMark marks a verdict.
+func VerdictMark(v api.Verdict) Mark {
 	switch v {
 	case api.Fits, api.Allocated:
 		return Good

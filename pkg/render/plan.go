@@ -24,7 +24,7 @@ import (
 // reason of each pod are shown. With causes, these stand in place of reasons.
 func Plan(w io.Writer, plan *api.Plan, causes *PodCauses, opts Options) error {
 	p := NewPage(opts)
-	p.Text(0, Strong, planTotal(plan))
+	p.Text(0, Strong, PlanTotal(plan))
 	for _, text := range plan.Conditions {
 		p.Text(2, Plain, "if: "+text)
 	}
@@ -50,7 +50,8 @@ func Plan(w io.Writer, plan *api.Plan, causes *PodCauses, opts Options) error {
 	return p.Print(w)
 }
 
-func planTotal(plan *api.Plan) string {
+// PlanTotal counts the pods of a plan by their outcome in one line.
+func PlanTotal(plan *api.Plan) string {
 	n, where := len(plan.Pods), ""
 	if plan.Namespace != "" {
 		where = " in namespace " + plan.Namespace
@@ -117,7 +118,7 @@ func writePlanned(p *Page, pods []api.PlannedPod, because func(*api.PlannedPod) 
 			name = fmt.Sprintf("%s/%s (%d pods)", pod.Namespace, pod.Owner.Argument(), n)
 		}
 		lines = append(lines, []string{position, strconv.Itoa(int(pod.Priority)), name, plannedOutcome(pod), plannedText(p, pods[:n], because(pod))})
-		marks, pods = append(marks, outcomeMark(pod.Outcome)), pods[n:]
+		marks, pods = append(marks, OutcomeMark(pod.Outcome)), pods[n:]
 	}
 	var widths [4]int
 	for _, line := range lines {
@@ -167,7 +168,8 @@ func plannedRows(p *Page) int {
 // with less, it is below its row.
 const leastRoom = 40
 
-func outcomeMark(o api.PlanOutcome) Mark {
+// OutcomeMark marks the outcome of a pod.
+func OutcomeMark(o api.PlanOutcome) Mark {
 	switch o {
 	case api.PlanPlaced:
 		return Good

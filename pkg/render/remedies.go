@@ -59,6 +59,25 @@ func fixesOf(e *api.Explanation) []fix {
 	return fixes
 }
 
+// Fix is a remedy, or a next step: who can take it, what to do, where it then fits, and the commands
+// or the change of files.
+type Fix struct {
+	Who, Text, Where string
+	Commands         []string
+	Diff             string
+}
+
+// FixesOf returns the remedies of an answer, and its next steps, each text once.
+func FixesOf(e *api.Explanation) []Fix {
+	fixes := fixesOf(e)
+	list := make([]Fix, 0, len(fixes))
+	for i := range fixes {
+		f := &fixes[i]
+		list = append(list, Fix{Who: f.actor, Text: f.text, Where: f.where, Commands: f.commands, Diff: f.diff})
+	}
+	return list
+}
+
 // fixTable has the widths of the columns of fixes: who can act, what to do and, if there is
 // room for it beside, where it then fits. margin is where the second begins.
 type fixTable struct {

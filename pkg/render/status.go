@@ -36,7 +36,7 @@ const (
 // next steps.
 func Status(w io.Writer, s *api.Status, opts Options) error {
 	p := NewPage(opts)
-	p.Text(0, Strong, statusTotal(s))
+	p.Text(0, Strong, StatusTotal(s))
 	p.Blank()
 	writeCapacity(p, s.Capacity)
 	below := statusBelow(s, opts)
@@ -73,8 +73,8 @@ func statusBelow(s *api.Status, opts Options) *Page {
 // lines counts the lines of a page.
 func (p *Page) lines() int { return bytes.Count(p.Buf.Bytes(), []byte("\n")) }
 
-// statusTotal says in one line how pods are.
-func statusTotal(s *api.Status) string {
+// StatusTotal says in one line how pods are.
+func StatusTotal(s *api.Status) string {
 	var parts []string
 	if n := s.Pods.Waiting; n > 0 {
 		text := english.Count(n, "pod") + " " + english.Plural(n, "waits", "wait") + " for devices"

@@ -21,7 +21,7 @@ func Trees(w io.Writer, roots []api.Branch, total int, opts Options) error {
 	p := NewPage(opts)
 	shown, lines := 0, 0
 	for i := range roots {
-		tree := treeprint.NewWithRoot(branchText(&roots[i]))
+		tree := treeprint.NewWithRoot(BranchText(&roots[i]))
 		addBranches(tree, roots[i].Branches)
 		for line := range strings.Lines(tree.String()) {
 			// The terminal breaks a line that is too long.
@@ -40,19 +40,19 @@ func Trees(w io.Writer, roots []api.Branch, total int, opts Options) error {
 }
 
 func addBranches(tree treeprint.Tree, branches []api.Branch) {
-	branches = deviceRuns(branches)
+	branches = DeviceRuns(branches)
 	for i := range branches {
 		if b := &branches[i]; len(b.Branches) == 0 {
-			tree.AddNode(branchText(b))
+			tree.AddNode(BranchText(b))
 		} else {
-			addBranches(tree.AddBranch(branchText(b)), b.Branches)
+			addBranches(tree.AddBranch(BranchText(b)), b.Branches)
 		}
 	}
 }
 
-// deviceRuns puts devices into one branch that differ in nothing but their names, in the place of the
+// DeviceRuns puts devices into one branch that differ in nothing but their names, in the place of the
 // first of them: "gpu-0 … gpu-3".
-func deviceRuns(branches []api.Branch) []api.Branch {
+func DeviceRuns(branches []api.Branch) []api.Branch {
 	var merged []api.Branch
 	names, at := [][]string{}, map[string]int{}
 	for _, b := range branches {
@@ -65,7 +65,7 @@ func deviceRuns(branches []api.Branch) []api.Branch {
 			place, name = name[:slash+1], name[slash+1:]
 		}
 		b.Name = place
-		tree := treeprint.NewWithRoot(branchText(&b))
+		tree := treeprint.NewWithRoot(BranchText(&b))
 		addBranches(tree, b.Branches)
 		first, known := at[tree.String()]
 		if !known {
@@ -81,7 +81,8 @@ func deviceRuns(branches []api.Branch) []api.Branch {
 	return merged
 }
 
-func branchText(b *api.Branch) string {
+// BranchText returns an object of a tree in a line: its kind, its name and remarks.
+func BranchText(b *api.Branch) string {
 	name := b.Name
 	if b.Namespace != "" {
 		name = b.Namespace + "/" + name

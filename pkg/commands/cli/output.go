@@ -29,11 +29,14 @@ type OutputFlags struct {
 	Color  string
 	// Reports are the report formats that the verb supports; see [ReportFormats].
 	Reports []string
+	// Drawings are the formats of drawings that the verb supports: [FormatSVG], for trees also
+	// [FormatDOT] and [FormatMermaid].
+	Drawings []string
 }
 
-// NewOutputFlags returns the flags.
-func NewOutputFlags() *OutputFlags {
-	return &OutputFlags{Print: genericclioptions.NewPrintFlags("")}
+// NewOutputFlags returns the flags, with the formats of drawings that the verb supports.
+func NewOutputFlags(drawings ...string) *OutputFlags {
+	return &OutputFlags{Print: genericclioptions.NewPrintFlags(""), Drawings: drawings}
 }
 
 // AddTo adds the flags to a verb.
@@ -53,7 +56,7 @@ func (f *OutputFlags) AddTo(cmd *cobra.Command) {
 }
 
 func (f *OutputFlags) formats() []string {
-	return slices.Concat([]string{"wide"}, f.Print.AllowedFormats(), f.Reports)
+	return slices.Concat([]string{"wide"}, f.Print.AllowedFormats(), f.Reports, f.Drawings)
 }
 
 // Printer prints explanations in the format of the flags.
@@ -82,6 +85,10 @@ func (f *OutputFlags) ToPrinter(streams genericiooptions.IOStreams) (*Printer, e
 	}
 	if slices.Contains(f.Reports, f.Output) {
 		p.report = f.Output
+		return p, nil
+	}
+	if slices.Contains(f.Drawings, f.Output) {
+		p.Machine = drawer{f.Output}
 		return p, nil
 	}
 	template := f.Print.TemplatePrinterFlags.TemplateArgument

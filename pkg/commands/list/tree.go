@@ -48,7 +48,7 @@ type treeStart struct{ kind, name string }
 // NewTree returns the verb that shows how pods, claims, devices and nodes are related.
 func NewTree(streams genericiooptions.IOStreams, config *genericclioptions.ConfigFlags) *cobra.Command {
 	reading := cli.NewReadingFlags(config)
-	output := cli.NewOutputFlags()
+	output := cli.NewOutputFlags(cli.FormatSVG, cli.FormatDOT, cli.FormatMermaid)
 	allNamespaces, limit := false, 0
 	cmd := &cobra.Command{
 		Use:   "tree [NAME | TYPE/NAME ...]",

@@ -40,7 +40,7 @@ type flags struct {
 
 // New returns the verb.
 func New(streams genericiooptions.IOStreams, config *genericclioptions.ConfigFlags) *cobra.Command {
-	f := &flags{reading: cli.NewReadingFlags(config), output: cli.NewOutputFlags()}
+	f := &flags{reading: cli.NewReadingFlags(config), output: cli.NewOutputFlags(cli.FormatSVG)}
 	cmd := &cobra.Command{
 		Use:   "why [NAME | TYPE/NAME ... | -f FILE | -k DIR | -A]",
 		Short: "Explain why a claim, a pod or a workload does not get its devices",
