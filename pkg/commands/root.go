@@ -208,6 +208,7 @@ from a cluster or from a snapshot file, and changes nothing unless it is told to
 		trial.New(streams, config),
 	)
 	cli.AddCommands(root, "Other",
+		newReport(streams, config, build.Version),
 		newSnapshot(streams, config),
 		newRecord(streams, config),
 		mcp.New(streams, config, build.Version, func(ctx context.Context, args []string, streams genericiooptions.IOStreams) int {

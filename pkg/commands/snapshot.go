@@ -5,11 +5,10 @@ package commands
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"io/fs"
-	"os"
+	"io"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -32,12 +31,11 @@ type snapshotFlags struct {
 }
 
 type snapshotOptions struct {
+	outputFile
 	reader *cli.Reader
-	path   string
 	// format is the format of standard output and of paths that are not regular files.
 	format  save.Format
 	redact  bool
-	force   bool
 	streams genericiooptions.IOStreams
 }
 
@@ -121,7 +119,7 @@ func (f *snapshotFlags) toOptions(cmd *cobra.Command, streams genericiooptions.I
 	if err != nil {
 		return nil, err
 	}
-	return &snapshotOptions{reader: reader, path: path, format: format, redact: f.redact, force: f.force, streams: streams}, nil
+	return &snapshotOptions{outputFile: outputFile{path: path, force: f.force}, reader: reader, format: format, redact: f.redact, streams: streams}, nil
 }
 
 func (o *snapshotOptions) run(ctx context.Context) error {
@@ -143,29 +141,22 @@ func (o *snapshotOptions) run(ctx context.Context) error {
 	return err
 }
 
-// save returns as soon as the context is canceled, even while nobody reads the output. It
-// never leaves an incomplete file.
 func (o *snapshotOptions) save(ctx context.Context, snap *snapshot.Snapshot) error {
-	switch {
-	case o.path == "":
-		return untilCanceled(ctx, func() error { return save.Snapshot(o.streams.Out, snap, o.format) })
-	case isSpecial(o.path):
-		return untilCanceled(ctx, func() error { return saveSpecial(snap, o.path, o.format) })
-	default:
+	if o.isRegular() {
 		return save.File(ctx, snap, o.path)
 	}
+	return o.write(ctx, o.streams.Out, func(w io.Writer) error { return save.Snapshot(w, snap, o.format) })
 }
 
-// untilCanceled stops waiting for an uninterruptible call when the context ends.
-func untilCanceled(ctx context.Context, do func() error) error {
-	done := make(chan error, 1)
-	go func() { done <- do() }()
-	select {
-	case err := <-done:
-		return err
-	case <-ctx.Done():
-		return fmt.Errorf("save snapshot: %w", ctx.Err())
+// checkPath fails before anything is read if the snapshot could not be saved.
+func (o *snapshotOptions) checkPath() error {
+	if o.path == "json" || o.path == "yaml" {
+		return cli.Usagef(fmt.Sprintf("-o is a file name here. For %s: -o FILE.%s, or --format %s for standard output.", strings.ToUpper(o.path), o.path, o.path),
+			"save %s: unknown format", o.path)
 	}
+	return o.check("Name it .yaml, .yml or .json, each also with .gz.", func(name string) bool {
+		return slices.Contains([]string{".yaml", ".yml", ".json"}, filepath.Ext(strings.TrimSuffix(name, ".gz")))
+	})
 }
 
 // report lists the saved objects and the gaps.
@@ -184,62 +175,6 @@ func (o *snapshotOptions) report(snap *snapshot.Snapshot) []string {
 		lines[i] = render.Escape(line)
 	}
 	return lines
-}
-
-// isSpecial reports whether a path is a device, a pipe or a socket, which is written to and
-// not replaced.
-func isSpecial(path string) bool {
-	info, err := os.Stat(path)
-	return err == nil && !info.Mode().IsRegular() && !info.IsDir()
-}
-
-func saveSpecial(snap *snapshot.Snapshot, path string, format save.Format) (err error) {
-	file, err := os.OpenFile(path, os.O_WRONLY, 0)
-	if err != nil {
-		return fmt.Errorf("save snapshot: %w", err)
-	}
-	defer func() {
-		if closing := file.Close(); err == nil && closing != nil {
-			err = fmt.Errorf("save snapshot: %w", closing)
-		}
-	}()
-	return save.Snapshot(file, snap, format)
-}
-
-// checkPath fails before anything is read if the snapshot could not be saved.
-func (o *snapshotOptions) checkPath() error {
-	if o.path == "" || isSpecial(o.path) {
-		return nil
-	}
-	if o.path == "json" || o.path == "yaml" {
-		return cli.Usagef(fmt.Sprintf("-o is a file name here. For %s: -o FILE.%s, or --format %s for standard output.", strings.ToUpper(o.path), o.path, o.path),
-			"save %s: unknown format", o.path)
-	}
-	directory := filepath.Dir(o.path)
-	info, err := os.Stat(directory)
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		return fmt.Errorf("save %s: %s: no such directory", o.path, directory)
-	case err != nil:
-		return fmt.Errorf("save snapshot: %w", err)
-	case !info.IsDir():
-		return fmt.Errorf("save %s: %s is not a directory", o.path, directory)
-	}
-	switch filepath.Ext(strings.TrimSuffix(strings.ToLower(o.path), ".gz")) {
-	case ".yaml", ".yml", ".json":
-	default:
-		return cli.Usagef("Name it .yaml, .yml or .json, each also with .gz.", "save %s: unknown format", o.path)
-	}
-	info, err = os.Lstat(o.path)
-	switch {
-	case err == nil && info.IsDir():
-		return cli.Usagef("Name a file.", "save %s: it is a directory", o.path)
-	case err == nil && !o.force:
-		return cli.Usagef("Choose another name, or overwrite it with --force.", "save %s: it exists", o.path)
-	case err != nil && !errors.Is(err, fs.ErrNotExist):
-		return fmt.Errorf("save snapshot: %w", err)
-	}
-	return nil
 }
 
 // contents counts the objects of a snapshot.

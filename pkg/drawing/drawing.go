@@ -127,7 +127,9 @@ func (d *Drawing) arrow(x1, y1, x2, y2 float64, class string) {
 }
 
 // say adds words for readers who do not see the drawing.
-func (d *Drawing) say(format string, args ...any) { d.words = append(d.words, fmt.Sprintf(format, args...)) }
+func (d *Drawing) say(format string, args ...any) {
+	d.words = append(d.words, fmt.Sprintf(format, args...))
+}
 
 // heading writes the title in bold on top.
 func (d *Drawing) heading(text string) {

@@ -6,6 +6,7 @@ package drawing
 import (
 	"fmt"
 	"strconv"
+	"strings"
 
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
@@ -80,9 +81,9 @@ func Plan(p *api.Plan) *Drawing {
 		if pod.Position > 0 {
 			name = strconv.Itoa(pod.Position) + ". " + name
 		}
-		why := render.Words(pod.Outcome)
-		if pod.Reason != "" {
-			why += ": " + pod.Reason
+		why := pod.Reason
+		if outcome := render.Words(pod.Outcome); !strings.HasPrefix(strings.ToLower(why), outcome) {
+			why = strings.TrimSuffix(outcome+": "+why, ": ")
 		}
 		rows = append(rows, move{from: name, to: pod.Node, why: why, mark: render.OutcomeMark(pod.Outcome), count: 1})
 	}

@@ -123,11 +123,12 @@ func Bar(percent int) string {
 func ClassDetails(w io.Writer, classes []*api.Class, resources []api.ExtendedResource, opts Options) error {
 	p := NewPage(opts)
 	for _, c := range classes {
-		idle := NewPage(opts)
-		idle.writeIdle(2, &c.DeviceCounts, &c.Placeable, c.PlaceableNodes)
-		if idle.lines() > 0 {
+		texts := IdleTexts(&api.ClassCapacity{Devices: c.DeviceCounts, Placeable: &c.Placeable, PlaceableNodes: c.PlaceableNodes})
+		if len(texts) > 0 {
 			p.Text(0, Strong, c.Name)
-			p.Buf.Write(idle.Buf.Bytes())
+		}
+		for _, text := range texts {
+			p.Text(2, Plain, text)
 		}
 	}
 	for i := range resources {

@@ -141,23 +141,18 @@ func writeCapacity(p *Page, capacity []api.ClassCapacity) {
 	}
 	for _, c := range shown {
 		d := &c.Devices
-		used := d.Allocated + d.Shared
-		text := fmt.Sprintf("%d of %d", used, d.Total)
-		if n := c.Placeable; n != nil {
-			text += fmt.Sprintf(", %s placeable", bounded(n.AtLeast, placeableBound(n, d.FreeIsUpperBound, c.DevicesAreLowerBounds)))
-		}
+		used, text := d.Allocated+d.Shared, CapacityText(c)
 		bar := Cell{Text: drawnBar(used, d.Total, width), Width: width, Mark: Faint}
 		bar.Text += strings.Repeat("·", width-ansi.StringWidth(bar.Text))
-		if c.Waiting > 0 {
-			text += fmt.Sprintf(", %d %s", c.Waiting, english.Plural(c.Waiting, "waits", "wait"))
-		}
 		cells := []Cell{{Text: cmp.Or(c.Class, c.Driver), Width: name}, bar, {Text: text}}
 		if p.Opts.NoBars {
 			cells = slices.Delete(cells, 1, 2)
 		}
 		p.Row(2, cells...)
-		if p.Opts.Wide && c.Placeable != nil {
-			p.writeIdle(4, &c.Devices, c.Placeable, c.PlaceableNodes)
+		if p.Opts.Wide {
+			for _, text := range IdleTexts(c) {
+				p.Text(4, Plain, text)
+			}
 		}
 	}
 	if n := len(list) - len(shown); n > 0 {
@@ -165,11 +160,30 @@ func writeCapacity(p *Page, capacity []api.ClassCapacity) {
 	}
 }
 
-// writeIdle draws where the devices of a class that claims can get are, and why claims do not get
-// the others that no claim has.
-func (p *Page) writeIdle(margin int, d *api.DeviceCounts, placeable *api.CopyCount, nodes []api.PlaceableNodes) {
-	where := make([]string, 0, len(nodes))
-	for i, on := range nodes {
+// CapacityText counts the devices of a class that are in use, the claims that can be placed, and
+// the pods that wait.
+func CapacityText(c *api.ClassCapacity) string {
+	d := &c.Devices
+	text := fmt.Sprintf("%d of %d", d.Allocated+d.Shared, d.Total)
+	if n := c.Placeable; n != nil {
+		text += fmt.Sprintf(", %s placeable", bounded(n.AtLeast, placeableBound(n, d.FreeIsUpperBound, c.DevicesAreLowerBounds)))
+	}
+	if c.Waiting > 0 {
+		text += fmt.Sprintf(", %d %s", c.Waiting, english.Plural(c.Waiting, "waits", "wait"))
+	}
+	return text
+}
+
+// IdleTexts says where the devices of a class that claims can get are, and why claims do not get
+// the others that no claim has. There are no texts where that was not counted.
+func IdleTexts(c *api.ClassCapacity) []string {
+	if c.Placeable == nil {
+		return nil
+	}
+	var texts []string
+	d := &c.Devices
+	where := make([]string, 0, len(c.PlaceableNodes))
+	for i, on := range c.PlaceableNodes {
 		of := strconv.Itoa(on.Nodes)
 		switch {
 		case on.Nodes == 1:
@@ -181,7 +195,7 @@ func (p *Page) writeIdle(margin int, d *api.DeviceCounts, placeable *api.CopyCou
 		where = append(where, text)
 	}
 	if len(where) > 0 {
-		p.Text(margin, Plain, "placeable: "+strings.Join(where, ", "))
+		texts = append(texts, "placeable: "+strings.Join(where, ", "))
 	}
 	var why []string
 	for _, part := range []struct {
@@ -192,13 +206,14 @@ func (p *Page) writeIdle(margin int, d *api.DeviceCounts, placeable *api.CopyCou
 		{d.Tainted, "tainted"},
 		{d.Unusable, "ignored by the allocator (kubectl dra pools)"},
 		{d.Free - d.Available, "on nodes that are cordoned, tainted or not ready"},
-		{d.Available - placeable.AtLeast, "free but not beside the others"},
+		{d.Available - c.Placeable.AtLeast, "free but not beside the others"},
 	} {
 		if part.count > 0 {
 			why = append(why, fmt.Sprintf("%d %s", part.count, part.text))
 		}
 	}
 	if len(why) > 0 && len(d.Bounds) == 0 {
-		p.Text(margin, Plain, "not placeable: "+strings.Join(why, ", "))
+		texts = append(texts, "not placeable: "+strings.Join(why, ", "))
 	}
+	return texts
 }

@@ -9,6 +9,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
+// DataPrefix is how the link begins that holds a snapshot in a page of HTML: gzipped JSON in base64.
+const DataPrefix = "data:application/gzip;base64,"
+
 // KindSnapshot is the kind of the header of a saved snapshot.
 const KindSnapshot = "Snapshot"
 

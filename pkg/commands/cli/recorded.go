@@ -177,6 +177,18 @@ func (r *Reader) Recording(ctx context.Context) (*Recorded, error) {
 	return out, nil
 }
 
+// IsRecording reports whether the flags name the file of a recording.
+func (r *Reader) IsRecording(ctx context.Context) (bool, error) {
+	if len(r.paths) != 1 || r.paths[0] == "-" {
+		return false, nil
+	}
+	from, err := r.Recording(ctx)
+	if from == nil || err != nil {
+		return false, err
+	}
+	return true, from.Close()
+}
+
 // NeedsRecording returns the error for --since with a cluster or a snapshot.
 func NeedsRecording() error {
 	return Usagef("", "--since needs a recording: kubectl dra record -o FILE, then --snapshot FILE")

@@ -322,6 +322,12 @@ func (r *reader) content(name string, data []byte, depth int, inflated bool) err
 		return r.content(name, text, depth+1, true)
 	case isTar(data):
 		return r.archive(name, data, depth)
+	case isPage(data):
+		packed, err := fromPage(data)
+		if err != nil {
+			return &InputError{Path: name, Err: err}
+		}
+		return r.content(name, packed, depth+1, inflated)
 	}
 	data, err := fromUTF16(data)
 	if err != nil {

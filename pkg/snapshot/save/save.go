@@ -57,11 +57,24 @@ func Snapshot(w io.Writer, s *snapshot.Snapshot, format Format) error {
 // File saves the snapshot as a file that only its owner can read. The
 // extension decides the format: .json, .yaml or .yml, each also with .gz.
 // The file is there completely or not at all, also when the context is canceled.
-func File(ctx context.Context, s *snapshot.Snapshot, path string) (err error) {
+func File(ctx context.Context, s *snapshot.Snapshot, path string) error {
 	format, compressed, err := formatOf(path)
 	if err != nil {
 		return err
 	}
+	return Whole(ctx, path, func(w io.Writer) error { return writeTo(w, s, format, compressed) })
+}
+
+// Packed returns the snapshot as gzipped JSON.
+func Packed(s *snapshot.Snapshot) ([]byte, error) {
+	var b bytes.Buffer
+	err := writeTo(&b, s, JSON, true)
+	return b.Bytes(), err
+}
+
+// Whole writes a file that only its owner can read. It is there completely or not at all, also
+// when the context is canceled.
+func Whole(ctx context.Context, path string, write func(io.Writer) error) (err error) {
 	// os.CreateTemp makes files with mode 0600.
 	file, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*")
 	if err != nil {
@@ -73,7 +86,7 @@ func File(ctx context.Context, s *snapshot.Snapshot, path string) (err error) {
 			_ = os.Remove(file.Name())
 		}
 	}()
-	if err := writeTo(&cancelableWriter{ctx, file}, s, format, compressed); err != nil {
+	if err := write(&cancelableWriter{ctx, file}); err != nil {
 		return err
 	}
 	if err := file.Sync(); err != nil {
@@ -113,7 +126,7 @@ func saveError(path string, err error) error {
 	case errors.As(err, &atLink):
 		err = atLink.Err
 	}
-	return fmt.Errorf("save snapshot as %s: %w", path, err)
+	return fmt.Errorf("save %s: %w", path, err)
 }
 
 func writeTo(w io.Writer, s *snapshot.Snapshot, format Format, compressed bool) error {

@@ -65,7 +65,7 @@ func TestFile(t *testing.T) {
 		t.Errorf("unknown extension: got %v", err)
 	}
 	lost := filepath.Join(dir, "no", "such", "directory.json")
-	if err := File(t.Context(), want, lost); err == nil || err.Error() != "save snapshot as "+lost+": no such file or directory" {
+	if err := File(t.Context(), want, lost); err == nil || err.Error() != "save "+lost+": no such file or directory" {
 		t.Errorf("missing directory: got %v", err)
 	}
 	broken := *want

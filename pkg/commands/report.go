@@ -1,0 +1,188 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package commands
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"github.com/spf13/cobra"
+	"k8s.io/cli-runtime/pkg/genericclioptions"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+
+	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
+	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
+	"github.com/kubectl-dra/kubectl-dra/pkg/commands/cli"
+	"github.com/kubectl-dra/kubectl-dra/pkg/explain"
+	"github.com/kubectl-dra/kubectl-dra/pkg/history"
+	"github.com/kubectl-dra/kubectl-dra/pkg/render"
+	"github.com/kubectl-dra/kubectl-dra/pkg/report"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/redact"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/save"
+)
+
+type reportFlags struct {
+	reading *cli.ReadingFlags
+	path    string
+	since   string
+	redact  bool
+	with    bool
+	force   bool
+}
+
+type reportOptions struct {
+	outputFile
+	reader  *cli.Reader
+	since   string
+	redact  bool
+	with    bool
+	version string
+	streams genericiooptions.IOStreams
+}
+
+func newReport(streams genericiooptions.IOStreams, config *genericclioptions.ConfigFlags, version string) *cobra.Command {
+	f := &reportFlags{reading: cli.NewReadingFlags(config)}
+	cmd := &cobra.Command{
+		Use:   "report -o FILE.html",
+		Short: "Write what is wrong, and why, as a page for a browser",
+		Long: `Write a page for a browser: the causes and what mends them, the capacity of each
+class, a map of the nodes, the answer for each pod that waits with its funnel and
+its fixes, the queue, partitions, and who uses what. It is one file that loads
+nothing and can be sent by mail: it reads well on a phone, on paper, and with a
+screen reader, and follows the light or dark theme of the reader.
+
+--with-snapshot puts the cluster itself into the page, so that everybody who has
+it can ask further questions: every other command reads the page with --snapshot.
+--redact replaces names by pseudonyms, as in 'kubectl dra snapshot'.
+
+From a recording, the page has the history of the answers about the first ten
+that wait, since its beginning or since the time of --since; not with --redact.
+
+The exit code is 0 if the page was written.`,
+		Example: `  # A page to look at, and to send
+  kubectl dra report -o report.html
+
+  # For a bug report: without names, and with the cluster inside
+  kubectl dra report --redact --with-snapshot -o report.html
+
+  # Ask further questions of a page that somebody sent
+  kubectl dra why -A --snapshot report.html
+
+  # What happened last night
+  kubectl dra report --snapshot cluster.rec --since 12h -o night.html`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			o, err := f.toOptions(cmd, streams, version)
+			if err != nil {
+				return err
+			}
+			return o.run(cmd.Context())
+		},
+	}
+	cmd.Flags().StringVarP(&f.path, "output", "o", "", "Write to this `FILE`, - for standard output.")
+	cmd.Flags().StringVar(&f.since, "since", "", "Begin the histories of a recording at this `TIME`, as for --at.")
+	cmd.Flags().BoolVar(&f.redact, "redact", false, "Replace names by pseudonyms, as in 'kubectl dra snapshot'. Read the page before you publish it.")
+	cmd.Flags().BoolVar(&f.with, "with-snapshot", false, "Put the cluster into the page, for --snapshot.")
+	cmd.Flags().BoolVar(&f.force, "force", false, "Overwrite the file if it exists.")
+	f.reading.AddTo(cmd)
+	f.reading.AddPreviewTo(cmd)
+	cli.CompleteFlags(f.reading, cmd)
+	return cmd
+}
+
+func (f *reportFlags) toOptions(cmd *cobra.Command, streams genericiooptions.IOStreams, version string) (*reportOptions, error) {
+	o := &reportOptions{outputFile: outputFile{path: f.path, force: f.force}, since: f.since, redact: f.redact, with: f.with, version: version, streams: streams}
+	switch {
+	case f.path == "":
+		return nil, cli.Usagef("Name the file: -o report.html, or -o - for standard output.", "there is no file to write to")
+	case f.path == "-":
+		o.path = ""
+	}
+	if f.redact && f.since != "" {
+		return nil, cli.Usagef("Leave one of them out.", "--redact and --since: a redacted page has no histories")
+	}
+	err := o.check("Name it .html or .htm.", func(name string) bool {
+		return slices.Contains([]string{".html", ".htm"}, filepath.Ext(name))
+	})
+	if err != nil {
+		return nil, err
+	}
+	o.reader, err = f.reading.ToReader(cmd, streams)
+	if err == nil && f.since != "" && o.reader.Live() {
+		err = cli.NeedsRecording()
+	}
+	return o, err
+}
+
+func (o *reportOptions) run(ctx context.Context) error {
+	from, err := o.reader.Read(ctx, cli.Scope{AllNamespaces: true, Evicts: true, Ends: true}.WithCauses())
+	if err != nil {
+		return err
+	}
+	snap := from.Snap
+	if o.redact {
+		snap = redact.Snapshot(snap)
+	}
+	options := report.Options{Namespace: o.reader.Only, Version: o.version}
+	if options.History, err = o.histories(ctx, snap); err != nil {
+		return err
+	}
+	if o.with {
+		if options.Snapshot, err = save.Packed(snap); err != nil {
+			return err
+		}
+	}
+	bar := cli.NewProgress(o.streams.ErrOut, "Writing the page")
+	content, err := report.Of(ctx, cluster.New(snap), options)
+	bar.Done()
+	if err != nil {
+		return err
+	}
+	if err := o.write(ctx, o.streams.Out, content.Write); err != nil || o.path == "" {
+		return err
+	}
+	lines := append([]string{"Wrote " + o.path}, cli.GapNotes(snap, nil)...)
+	if o.redact {
+		lines = append(lines, "Drivers, classes, attributes and CEL expressions are as they were: read the page before you publish it")
+	}
+	for _, line := range lines {
+		if _, err := fmt.Fprintln(o.streams.ErrOut, render.Escape(line)); err != nil {
+			return fmt.Errorf("print: %w", err)
+		}
+	}
+	return nil
+}
+
+// histories returns how to get the history of an answer from a recording; nil without one.
+func (o *reportOptions) histories(ctx context.Context, last *snapshot.Snapshot) (func(context.Context, explain.Options) (*api.History, error), error) {
+	if o.reader.Live() || o.redact {
+		return nil, nil
+	}
+	is, err := o.reader.IsRecording(ctx)
+	switch {
+	case err != nil:
+		return nil, err
+	case !is && o.since != "":
+		return nil, cli.NeedsRecording()
+	case !is:
+		return nil, nil
+	}
+	var since time.Time
+	if o.since != "" {
+		if since, err = cli.ParseTime(o.since, last.TakenAt, time.Local); err != nil {
+			return nil, err
+		}
+	}
+	return func(ctx context.Context, object explain.Options) (*api.History, error) {
+		moments, err := o.reader.Moments(ctx, since)
+		if err != nil {
+			return nil, err
+		}
+		return history.Of(ctx, moments, object)
+	}, nil
+}

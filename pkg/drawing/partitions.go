@@ -1,0 +1,135 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package drawing
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/api/resource"
+
+	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
+	"github.com/kubectl-dra/kubectl-dra/pkg/render"
+)
+
+// chips is where the devices of a drawing of partitions begin.
+const chips = 150.0
+
+// Partitions draws the counter sets of a pool: how much of each counter is consumed, and the
+// devices that take it, a row for each size. A device is as wide as its part of the counter that
+// most devices take; it is marked by its state.
+func Partitions(p *api.Pool, devices []api.Device) *Drawing {
+	d := newDrawing("Partitions of pool " + p.Driver + "/" + p.Name)
+	bySet := map[string][]*api.Counter{}
+	for i := range p.Counters {
+		c := &p.Counters[i]
+		bySet[c.CounterSet] = append(bySet[c.CounterSet], c)
+	}
+	for _, set := range slices.Sorted(maps.Keys(bySet)) {
+		if d.height > 0 {
+			d.height += line / 2
+		}
+		counters := bySet[set]
+		d.heading("Counter set " + set)
+		for _, c := range counters {
+			d.text(0, d.height, "plain", "", cut(c.Name, chips-8))
+			d.rect(chips, d.height+3, 300, line-6, "track")
+			d.rect(chips, d.height+3, float64(c.ConsumedPercent)*3, line-6, "fill")
+			text := c.Consumed + " of " + c.Total
+			if c.ConsumedIsLowerBound {
+				text = "at least " + text
+			}
+			d.text(chips+310, d.height, "plain", "", cut(text, width-chips-310))
+			d.say("%s of counter set %s: %s", c.Name, set, text)
+			d.height += line
+		}
+		d.height += 4
+		d.takers(set, counters, devices)
+	}
+	return d
+}
+
+// takers draws the devices that take counters of a set, the largest first.
+func (d *Drawing) takers(set string, counters []*api.Counter, devices []api.Device) {
+	taken := func(device *api.Device, counter string) float64 { return value(device.Counters[set+"/"+counter]) }
+	var main *api.Counter
+	most := 0
+	for _, c := range counters {
+		n := 0
+		for i := range devices {
+			if taken(&devices[i], c.Name) > 0 {
+				n++
+			}
+		}
+		if n > most {
+			main, most = c, n
+		}
+	}
+	if main == nil {
+		return
+	}
+	rows := map[string][]*api.Device{}
+	for i := range devices {
+		if device := &devices[i]; taken(device, main.Name) > 0 {
+			size := device.Counters[set+"/"+main.Name]
+			rows[size] = append(rows[size], device)
+		}
+	}
+	order := slices.SortedFunc(maps.Keys(rows), func(a, b string) int { return cmp.Compare(value(b), value(a)) })
+	whole := max(value(main.Total), 1)
+	for _, size := range order {
+		d.text(0, d.height+1, "plain", "", cut(size+" "+main.Name, chips-8))
+		x := chips
+		for _, device := range rows[size] {
+			wide := min(max(value(size)/whole*(width-chips), 44), width-chips)
+			if x+wide > width+1 {
+				x = chips
+				d.height += line + 6
+			}
+			class, word := stateClass(device.State)
+			d.rect(x+0.5, d.height+0.5, wide-4, line+2, "box "+class)
+			d.text(x+4, d.height+2, "plain", "", cut(strings.TrimPrefix(device.Name, set+"-"), wide-10))
+			d.say("device %s takes %s, %s", device.Name, size, word)
+			x += wide
+		}
+		d.height += line + 6
+	}
+}
+
+// stateClass returns how the state of a device is drawn, and said.
+func stateClass(s api.DeviceState) (class, word string) {
+	switch word = render.Words(s); s {
+	case api.DeviceStateAllocated, api.DeviceStateShared:
+		return "used", word
+	case api.DeviceStateFree:
+		return "open", word
+	default:
+		return "shut", word
+	}
+}
+
+// value returns a quantity as a number; 0 if it is none.
+func value(quantity string) float64 {
+	q, err := resource.ParseQuantity(quantity)
+	if err != nil {
+		return 0
+	}
+	return q.AsApproximateFloat64()
+}
+
+// PartitionLegend explains the colors of [Partitions].
+func PartitionLegend() *Drawing {
+	d := newDrawing("Colors of devices")
+	x := 0.0
+	for _, state := range []struct{ class, text string }{{"used", "in use"}, {"open", "free"}, {"shut", "blocked by those in use, or not usable"}} {
+		d.rect(x+0.5, 0.5, 24, line-4, "box "+state.class)
+		d.text(x+32, 0, "plain", "", state.text)
+		d.say("%s", state.text)
+		x += 32 + float64(len(state.text))*column + 24
+	}
+	d.height = line
+	return d
+}

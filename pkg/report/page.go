@@ -1,0 +1,487 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package report
+
+import (
+	"bytes"
+	"crypto/sha256"
+	_ "embed"
+	"encoding/base64"
+	"fmt"
+	"html/template"
+	"io"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/duration"
+
+	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
+	"github.com/kubectl-dra/kubectl-dra/pkg/cause"
+	"github.com/kubectl-dra/kubectl-dra/pkg/drawing"
+	"github.com/kubectl-dra/kubectl-dra/pkg/english"
+	"github.com/kubectl-dra/kubectl-dra/pkg/render"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
+)
+
+//go:embed page.html
+var pageHTML string
+
+//go:embed page.css
+var pageCSS string
+
+//go:embed page.js
+var pageScript string
+
+// textWidth is the width of text that is set as it is, in characters; mostQueued is how many pods of
+// the queue a page lists.
+const (
+	textWidth  = 100
+	mostQueued = 200
+)
+
+// page is what the template takes: every text is in the words of the page. Its methods are called
+// by the template.
+type page struct {
+	*Content
+	// Live is the part of a page that is served; it is empty in a file.
+	Live template.HTML
+	// Script is the program of the page.
+	Script template.JS
+	more   string
+}
+
+// Write writes the page as a file of its own.
+func (c *Content) Write(w io.Writer) error {
+	return (&page{Content: c, Script: template.JS(pageScript)}).write(w)
+}
+
+// write writes the page, with everything escaped that a browser obeys or does not show.
+func (p *page) write(w io.Writer) error {
+	t, err := template.New("page").Parse(pageHTML)
+	if err != nil {
+		return fmt.Errorf("parse the page: %w", err)
+	}
+	var b bytes.Buffer
+	if err := t.Execute(&b, p); err != nil {
+		return fmt.Errorf("write the page: %w", err)
+	}
+	if _, err := io.WriteString(w, render.EscapeLines(b.String())); err != nil {
+		return fmt.Errorf("write the page: %w", err)
+	}
+	return nil
+}
+
+// Style returns the rules of the page and of its drawings.
+func (p *page) Style() template.CSS { return template.CSS(drawing.Style + pageCSS) }
+
+// Policy returns the content security policy: nothing is loaded, and only this style and this script
+// are used.
+func (p *page) Policy() string {
+	hash := func(text string) string {
+		sum := sha256.Sum256([]byte(text))
+		return "'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'"
+	}
+	return "default-src 'none'; style-src " + hash(string(p.Style())) + "; script-src " + hash(string(p.Script)) + "; base-uri 'none'; form-action 'none'" + p.more
+}
+
+// Title names the page.
+func (p *page) Title() string { return "Devices of " + p.Status.Source }
+
+// Taken says when the cluster was like that.
+func (p *page) Taken() string { return p.Snap.Now().UTC().Format("2006-01-02 15:04:05 MST") }
+
+// Server returns the version of the cluster.
+func (p *page) Server() string { return p.Snap.ServerVersion }
+
+// Headline says in one line how pods are.
+func (p *page) Headline() string { return render.StatusTotal(p.Status) }
+
+// section is a part of the page.
+type section struct {
+	ID, Name string
+	Count    int
+}
+
+// Sections lists the parts of the page.
+func (p *page) Sections() []section {
+	list := []section{{"status", "Status", 0}, {"capacity", "Capacity", 0}, {"causes", "Causes", len(p.Causes)}, {"waiting", "Waiting", len(p.Waiting) + p.More}}
+	for _, s := range []struct {
+		section
+		there bool
+	}{
+		{section{"queue", "Queue", len(p.Queue.Pods)}, len(p.Queue.Pods) > 0},
+		{section{"nodes", "Nodes", 0}, true},
+		{section{"partitions", "Partitions", 0}, len(p.Pools) > 0},
+		{section{"usage", "Usage", 0}, len(p.Usage) > 0},
+		{section{"history", "History", 0}, len(p.Histories) > 0},
+	} {
+		if s.there {
+			list = append(list, s.section)
+		}
+	}
+	return list
+}
+
+// capacityRow is a class in the table of capacity.
+type capacityRow struct {
+	Name, Text string
+	Bar        template.HTML
+	Idle       []string
+}
+
+// Capacity lists the classes, or the drivers where there are none.
+func (p *page) Capacity() []capacityRow {
+	rows := make([]capacityRow, 0, len(p.Status.Capacity))
+	for i := range p.Status.Capacity {
+		c := &p.Status.Capacity[i]
+		rows = append(rows, capacityRow{
+			Name: c.Class + c.Driver, Text: render.CapacityText(c), Idle: render.IdleTexts(c),
+			Bar: template.HTML(drawing.Bar(c.Devices.Allocated+c.Devices.Shared, c.Devices.Total, render.Plain)),
+		})
+	}
+	return rows
+}
+
+// causeArticle has causes that read the same.
+type causeArticle struct {
+	*render.CauseLine
+	Class    string
+	Messages []string
+	Facts    string
+	Text     string
+}
+
+// CauseList lists the causes.
+func (p *page) CauseList() ([]causeArticle, error) {
+	list := make([]causeArticle, 0, len(p.Causes))
+	for i := range p.Causes {
+		line := &p.Causes[i]
+		a := causeArticle{CauseLine: line, Class: "unsure", Facts: line.Affected}
+		if line.Causes[0].Severity == api.SeverityError {
+			a.Class = "bad"
+		}
+		for _, c := range line.Causes {
+			a.Messages = append(a.Messages, c.Message)
+		}
+		if line.Age != "" {
+			a.Facts = strings.TrimPrefix(a.Facts+"; for "+line.Age, "; ")
+		}
+		text, err := asText(line.Write)
+		if err != nil {
+			return nil, err
+		}
+		a.Text = text
+		list = append(list, a)
+	}
+	return list, nil
+}
+
+// NoCauses says that there are none, as far as that is known.
+func (p *page) NoCauses() string {
+	if len(p.Status.NotChecked) > 0 {
+		return "No cause was found; not everything could be checked."
+	}
+	return "Nothing is wrong."
+}
+
+// asText returns what a renderer writes for a page of text.
+func asText(write func(w io.Writer, opts render.Options) error) (string, error) {
+	var b strings.Builder
+	err := write(&b, render.Options{Width: textWidth, Commands: true})
+	return strings.TrimRight(b.String(), "\n"), err
+}
+
+// figure is a drawing with a name.
+type figure struct {
+	Name, Text string
+	SVG        template.HTML
+}
+
+func figureOf(d *drawing.Drawing) figure {
+	return figure{Name: d.Title(), SVG: template.HTML(d.SVG())}
+}
+
+// fix is something that helps.
+type fix struct{ Who, Text, Where, Code string }
+
+// row is the answer for objects that do not run.
+type row struct {
+	ID, Name, Class, Verdict, Summary, Facts, Text string
+	Causes                                         []int
+	Drawings                                       []figure
+	Fixes                                          []fix
+}
+
+// Rows lists the answers.
+func (p *page) Rows() ([]row, error) {
+	_, numbers := cause.Same(p.Status.Causes)
+	rows := make([]row, 0, len(p.Waiting))
+	for i, r := range p.Waiting {
+		a, err := answer(r.First)
+		if err != nil {
+			return nil, err
+		}
+		a.ID, a.Name, a.Summary = "waiting-"+strconv.Itoa(i+1), r.Namespace+"/"+r.Name, r.Summary
+		var facts []string
+		if r.AgeSeconds > 0 {
+			facts = append(facts, "for "+duration.HumanDuration(time.Duration(r.AgeSeconds)*time.Second))
+		}
+		if r.Stage != "" {
+			facts = append(facts, "stage "+string(r.Stage))
+		}
+		a.Facts = strings.Join(facts, ", ")
+		for _, c := range r.Causes {
+			if n := numbers[c]; !slices.Contains(a.Causes, n) {
+				a.Causes = append(a.Causes, n)
+			}
+		}
+		rows = append(rows, a)
+	}
+	return rows, nil
+}
+
+// answer shows one explanation.
+func answer(e *api.Explanation) (row, error) {
+	text, err := asText(func(w io.Writer, opts render.Options) error { return render.Explanation(w, e, opts) })
+	if err != nil {
+		return row{}, err
+	}
+	a := row{Verdict: english.Sentence(render.Words(e.Verdict)), Class: classOf(render.VerdictMark(e.Verdict)), Summary: e.Summary, Text: text}
+	for i := range e.Claims {
+		for j := range e.Claims[i].Requests {
+			a.Drawings = append(a.Drawings, figureOf(drawing.Funnel(&e.Claims[i].Requests[j])))
+		}
+	}
+	for _, f := range render.FixesOf(e) {
+		code := f.Diff
+		if code == "" {
+			code = strings.Join(f.Commands, "\n")
+		}
+		a.Fixes = append(a.Fixes, fix{f.Who, f.Text, f.Where, strings.TrimRight(code, "\n")})
+	}
+	return a, nil
+}
+
+func classOf(m render.Mark) string {
+	switch m {
+	case render.Good:
+		return "good"
+	case render.Bad:
+		return "bad"
+	case render.Unsure:
+		return "unsure"
+	default:
+		return ""
+	}
+}
+
+// MoreRows counts the answers that are left out.
+func (p *page) MoreRows() string {
+	if p.More == 0 {
+		return ""
+	}
+	return english.Count(p.More, "more answer") + ": kubectl dra why -A"
+}
+
+// queued is a pod in the queue.
+type queued struct{ Position, Priority, Pod, Outcome, Node, Class string }
+
+// QueueRows lists the queue in its order.
+func (p *page) QueueRows() []queued {
+	var rows []queued
+	for i := range p.Queue.Pods[:min(len(p.Queue.Pods), mostQueued)] {
+		pod := &p.Queue.Pods[i]
+		q := queued{Position: "-", Priority: strconv.Itoa(int(pod.Priority)), Pod: pod.Namespace + "/" + pod.Name, Outcome: render.Words(pod.Outcome), Node: pod.Node, Class: classOf(render.OutcomeMark(pod.Outcome))}
+		if pod.Position > 0 {
+			q.Position = strconv.Itoa(pod.Position)
+		}
+		rows = append(rows, q)
+	}
+	return rows
+}
+
+// QueueTotal counts the pods of the queue by their outcome.
+func (p *page) QueueTotal() string { return render.PlanTotal(p.Queue) }
+
+// QueueNote says what could change the order.
+func (p *page) QueueNote() string {
+	return "Not modeled, and could change order or nodes: " + p.Queue.NotModeled + "."
+}
+
+// MoreQueue counts the pods of the queue that are left out.
+func (p *page) MoreQueue() string {
+	if n := len(p.Queue.Pods) - mostQueued; n > 0 {
+		return english.Count(n, "more pod") + ": kubectl dra plan -o wide"
+	}
+	return ""
+}
+
+// nodeRow is a node with devices.
+type nodeRow struct {
+	Name, State, Class, Say, Look string
+	Keys, ByClass                 string
+	Used, Total, Free             int
+	Pods, Trouble                 int
+}
+
+// NodeRows lists the nodes with devices.
+func (p *page) NodeRows() []nodeRow {
+	var rows []nodeRow
+	for i := range p.Nodes {
+		n := &p.Nodes[i]
+		c := &n.Devices
+		if c.Total+c.Gone == 0 {
+			continue
+		}
+		r := nodeRow{Name: n.Name, State: n.State, Used: c.Allocated + c.Shared, Total: c.Total, Free: c.Free, Pods: n.Pods}
+		var look []string
+		if n.Cordoned {
+			look = append(look, "cordoned")
+		}
+		look = append(look, n.Taints...)
+		for j := range n.Problems {
+			look = append(look, n.Problems[j].Message)
+		}
+		r.Look, r.Trouble = strings.Join(look, "; "), len(look)
+		r.Say = fmt.Sprintf("%s: %d of %d in use", n.Name, r.Used, r.Total)
+		r.Class = "u" + strconv.Itoa(level(r.Used, r.Total))
+		if r.Trouble > 0 {
+			r.Class += " t"
+			r.Say += "; " + r.Look
+		}
+		if n.State != "" && n.State != "Ready" || c.Total == c.Unusable {
+			r.Class += " x"
+			r.Say += "; " + n.State
+			r.Trouble++
+		}
+		keys := make([]string, 0, len(p.Keys))
+		for _, key := range p.Keys {
+			keys = append(keys, n.Labels[key])
+		}
+		classes := make([]string, 0, len(n.Classes))
+		for j := range n.Classes {
+			k := &n.Classes[j]
+			classes = append(classes, fmt.Sprintf("%s %d/%d", k.Class, k.Devices.Allocated+k.Devices.Shared, k.Devices.Total))
+		}
+		r.Keys, r.ByClass = strings.Join(keys, "|"), strings.Join(classes, "|")
+		rows = append(rows, r)
+	}
+	return rows
+}
+
+// level returns the step of the color scale for a part of a whole, from 0 to 5.
+func level(used, total int) int {
+	switch {
+	case used <= 0 || total <= 0:
+		return 0
+	case used >= total:
+		return 5
+	default:
+		return min(4, 1+4*used/total)
+	}
+}
+
+// NodesTotal counts the nodes.
+func (p *page) NodesTotal() string {
+	with := 0
+	for i := range p.Nodes {
+		if c := &p.Nodes[i].Devices; c.Total+c.Gone > 0 {
+			with++
+		}
+	}
+	text := fmt.Sprintf("%s with devices of their own", english.Count(with, "node"))
+	if n := len(p.Nodes) - with; n > 0 {
+		text += ", " + strconv.Itoa(n) + " without"
+	}
+	return text + "."
+}
+
+// Classes lists the DeviceClasses.
+func (p *page) Classes() []string {
+	var names []string
+	for i := range p.Status.Capacity {
+		if name := p.Status.Capacity[i].Class; name != "" {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// PoolDrawings draws the pools with partitions.
+func (p *page) PoolDrawings() []figure {
+	var list []figure
+	for i := range p.Pools {
+		pool := &p.Pools[i]
+		f := figureOf(drawing.Partitions(&pool.Pool, pool.Items))
+		f.Name = "Pool " + pool.Driver + "/" + pool.Pool.Name
+		var texts []string
+		for _, part := range pool.Partitions {
+			text := fmt.Sprintf("%s: %d of %d allocated", part.Type, part.Allocated, part.Devices)
+			if part.MoreFit != nil {
+				text += fmt.Sprintf(", %s fit", render.AtMost(*part.MoreFit, part.MoreFitIsUpperBound)+" more")
+			}
+			texts = append(texts, text)
+		}
+		f.Text = strings.Join(texts, "; ")
+		list = append(list, f)
+	}
+	return list
+}
+
+// Legend explains the colors of partitions.
+func (p *page) Legend() template.HTML { return template.HTML(drawing.PartitionLegend().SVG()) }
+
+// usageRow is a namespace that uses devices or waits for them.
+type usageRow struct {
+	Name                string
+	Used, Idle, Waiting int
+	Bar                 template.HTML
+}
+
+// UsageRows lists the namespaces.
+func (p *page) UsageRows() []usageRow {
+	total := 0
+	for i := range p.Usage {
+		total += p.Usage[i].Used
+	}
+	var rows []usageRow
+	for i := range p.Usage {
+		u := &p.Usage[i]
+		rows = append(rows, usageRow{u.Name, u.Used, u.Idle, u.Waiting, template.HTML(drawing.Bar(u.Used, total, render.Plain))})
+	}
+	return rows
+}
+
+// HistoryDrawings draws the histories.
+func (p *page) HistoryDrawings() []figure {
+	var list []figure
+	for _, h := range p.Histories {
+		list = append(list, figureOf(drawing.History(h)))
+	}
+	return list
+}
+
+// Unknown lists what could not be checked, and what was assumed.
+func (p *page) Unknown() []string {
+	var list []string
+	for _, text := range p.Status.NotChecked {
+		list = append(list, "Not checked: "+text)
+	}
+	return append(list, p.Status.Assumptions...)
+}
+
+// Credit says whose allocator decided.
+func (p *page) Credit() string {
+	return "The scheduler's own allocator decided; nothing was changed."
+}
+
+// Data returns the snapshot in the page, as a link.
+func (p *page) Data() template.URL {
+	if len(p.Options.Snapshot) == 0 {
+		return ""
+	}
+	return template.URL(snapshot.DataPrefix + base64.StdEncoding.EncodeToString(p.Options.Snapshot))
+}
