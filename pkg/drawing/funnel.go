@@ -5,6 +5,7 @@ package drawing
 
 import (
 	"strconv"
+	"strings"
 
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/render"
@@ -95,8 +96,10 @@ func fixes(e *api.Explanation) *Drawing {
 	d.heading(d.title)
 	for i := range list[:min(len(list), mostFixes)] {
 		f := &list[i]
-		d.text(0, d.height, "strong", "", cut(f.Who, barLeft))
 		text := f.Text
+		if who := f.Who + " "; !strings.HasPrefix(text, who) {
+			d.text(0, d.height, "strong", "", cut(f.Who, barLeft))
+		}
 		if f.Where != "" {
 			text += " (" + f.Where + ")"
 		}

@@ -166,9 +166,6 @@ func (p *page) CauseList() ([]causeArticle, error) {
 		for _, c := range line.Causes {
 			a.Messages = append(a.Messages, c.Message)
 		}
-		if line.Age != "" {
-			a.Facts = strings.TrimPrefix(a.Facts+"; for "+line.Age, "; ")
-		}
 		text, err := asText(line.Write)
 		if err != nil {
 			return nil, err
@@ -259,6 +256,10 @@ func answer(e *api.Explanation) (row, error) {
 		code := f.Diff
 		if code == "" {
 			code = strings.Join(f.Commands, "\n")
+		}
+		if strings.HasPrefix(f.Text, f.Who+" ") {
+			// "wait until" says it.
+			f.Who = ""
 		}
 		a.Fixes = append(a.Fixes, fix{f.Who, f.Text, f.Where, strings.TrimRight(code, "\n")})
 	}
