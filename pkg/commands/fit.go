@@ -37,15 +37,7 @@ type fitFlags struct {
 	files    []string
 	replicas int
 	added    []string
-	shape    shapeFlags
-}
-
-// shapeFlags describe a claim instead of a target.
-type shapeFlags struct {
-	class string
-	count int64
-	where string
-	same  string
+	shape    forecast.ClassShape
 }
 
 // fitOptions are the parsed flags.
@@ -55,7 +47,7 @@ type fitOptions struct {
 	files    []string
 	replicas int
 	added    []cli.AddedNodes
-	shape    shapeFlags
+	shape    forecast.ClassShape
 	reader   *cli.Reader
 	printer  *cli.Printer
 	streams  genericiooptions.IOStreams
@@ -129,10 +121,10 @@ cannot be determined; without a target, 0 if all could be counted, else 2.`,
 	flags.StringArrayVarP(&f.files, "filename", "f", nil, "Count copies of what is in this `FILE`; - is standard input. Can be repeated.")
 	flags.IntVar(&f.replicas, "replicas", 1, "How many copies `N` have to fit for exit code 0.")
 	flags.StringArrayVar(&f.added, "add", nil, "Count with more nodes like one of the cluster: `node=NAME` or node=NAME,count=N. Can be repeated.")
-	flags.StringVar(&f.shape.class, "class", "", "Count claims for devices of the DeviceClass `CLASS`.")
-	flags.Int64Var(&f.shape.count, "count", 1, "How many devices `N` each claim is for, with --class.")
-	flags.StringVar(&f.shape.where, "where", "", "The CEL `EXPRESSION` that the devices have to match, with --class.")
-	flags.StringVar(&f.shape.same, "same", "", "The `ATTRIBUTE` that the devices of a claim must have in common, besides what a target asks.")
+	flags.StringVar(&f.shape.Class, "class", "", "Count claims for devices of the DeviceClass `CLASS`.")
+	flags.Int64Var(&f.shape.Count, "count", 1, "How many devices `N` each claim is for, with --class.")
+	flags.StringVar(&f.shape.Where, "where", "", "The CEL `EXPRESSION` that the devices have to match, with --class.")
+	flags.StringVar(&f.shape.Same, "same", "", "The `ATTRIBUTE` that the devices of a claim must have in common, besides what a target asks.")
 	f.reading.AddTo(cmd)
 	f.reading.AddPreviewTo(cmd)
 	f.output.AddTo(cmd)
@@ -151,20 +143,20 @@ func (f *fitFlags) toOptions(cmd *cobra.Command, args []string, streams generici
 	o := &fitOptions{args: args, files: f.files, replicas: f.replicas, shape: f.shape, streams: streams}
 	var err error
 	switch {
-	case f.shape.class != "" && len(args)+len(f.files) > 0:
+	case f.shape.Class != "" && len(args)+len(f.files) > 0:
 		return nil, cli.Usagef(cli.HelpHint(cmd), "--class describes a claim: it does not go with a target or -f")
-	case f.shape.class == "" && (cmd.Flags().Changed("count") || cmd.Flags().Changed("where")):
+	case f.shape.Class == "" && (cmd.Flags().Changed("count") || cmd.Flags().Changed("where")):
 		return nil, cli.Usagef(cli.HelpHint(cmd), "--count and --where describe a claim: they need --class")
-	case f.shape.class == "" && len(args)+len(f.files) == 0 && cmd.Flags().Changed("same"):
+	case f.shape.Class == "" && len(args)+len(f.files) == 0 && cmd.Flags().Changed("same"):
 		return nil, cli.Usagef("Write NAME, TYPE/NAME, -f FILE or --class CLASS, for example sts/embed.", "--same: there is nothing to count copies of")
-	case f.shape.class == "" && len(args)+len(f.files) == 0 && cmd.Flags().Changed("replicas"):
+	case f.shape.Class == "" && len(args)+len(f.files) == 0 && cmd.Flags().Changed("replicas"):
 		return nil, cli.Usagef("Write NAME, TYPE/NAME, -f FILE or --class CLASS, for example sts/embed.", "--replicas: there is nothing to count copies of")
 	case f.replicas < 1:
 		return nil, cli.Usagef(cli.HelpHint(cmd), "--replicas: expected a number from 1 on, found %d", f.replicas)
-	case f.shape.count < 1 || f.shape.count > resourceapi.AllocationResultsMaxSize:
-		return nil, cli.Usagef(cli.HelpHint(cmd), "--count: expected a number from 1 to %d, which is the most that a claim can have, found %d", resourceapi.AllocationResultsMaxSize, f.shape.count)
-	case f.shape.same != "" && !strings.Contains(f.shape.same, "/"):
-		return nil, cli.Usagef("List them with: kubectl dra attributes -o wide", "--same: expected DOMAIN/NAME of an attribute, found %q", f.shape.same)
+	case f.shape.Count < 1 || f.shape.Count > resourceapi.AllocationResultsMaxSize:
+		return nil, cli.Usagef(cli.HelpHint(cmd), "--count: expected a number from 1 to %d, which is the most that a claim can have, found %d", resourceapi.AllocationResultsMaxSize, f.shape.Count)
+	case f.shape.Same != "" && !strings.Contains(f.shape.Same, "/"):
+		return nil, cli.Usagef("List them with: kubectl dra attributes -o wide", "--same: expected DOMAIN/NAME of an attribute, found %q", f.shape.Same)
 	}
 	if len(args) > 0 {
 		if o.targets, err = cli.ParseTargets(args); err != nil {
@@ -213,7 +205,7 @@ func (o *fitOptions) run(ctx context.Context) error {
 	if err != nil {
 		return cli.WithSuggestion(o.args, err)
 	}
-	if len(o.targets)+len(o.files) == 0 && o.shape.class == "" {
+	if len(o.targets)+len(o.files) == 0 && o.shape.Class == "" {
 		return o.countShapes(ctx, from)
 	}
 	bar := cli.NewProgress(o.streams.ErrOut, "Counting copies")
@@ -289,20 +281,11 @@ func (o *fitOptions) count(ctx context.Context, from *cli.Source, files *snapsho
 
 // shapeIn returns the shape of copies, and the snapshot with the objects that they need.
 func (o *fitOptions) shapeIn(s *cluster.Cluster, from *cli.Source, given *manifest.Manifests) (*forecast.Shape, *snapshot.Snapshot, error) {
-	if o.shape.class != "" {
-		if _, err := cli.ClassSelectors(from, o.shape.class); err != nil {
+	if o.shape.Class != "" {
+		if _, err := cli.ClassSelectors(from, o.shape.Class); err != nil {
 			return nil, nil, err
 		}
-		shape, snap := forecast.ShapeOfClaims(s.Snapshot, cmp.Or(from.Namespace, metav1.NamespaceDefault), "copy", o.shape.claim())
-		what := "for " + english.Count(int(o.shape.count), "device")
-		if o.shape.same != "" {
-			what += " with the same " + o.shape.same
-		}
-		what += " of class " + o.shape.class
-		if o.shape.where != "" {
-			what += " where " + o.shape.where
-		}
-		shape.One, shape.Several = "claim "+what, "claims "+what
+		shape, snap := forecast.ShapeOfClass(s.Snapshot, cmp.Or(from.Namespace, metav1.NamespaceDefault), o.shape)
 		return shape, snap, nil
 	}
 	options, err := o.target(s, from, given)
@@ -310,8 +293,8 @@ func (o *fitOptions) shapeIn(s *cluster.Cluster, from *cli.Source, given *manife
 		return nil, nil, err
 	}
 	shape, snap, err := forecast.ShapeFor(s, options)
-	if err == nil && o.shape.same != "" {
-		snap, err = shape.Constrain(snap, o.shape.same)
+	if err == nil && o.shape.Same != "" {
+		snap, err = shape.Constrain(snap, o.shape.Same)
 	}
 	return shape, snap, err
 }
@@ -338,20 +321,4 @@ func (o *fitOptions) target(s *cluster.Cluster, from *cli.Source, given *manifes
 		return explain.Options{}, cli.Usagef("Name one of them: "+english.Sample(list, 10), "find a target in the files: expected one, found %d", len(targets))
 	}
 	return targets[0], nil
-}
-
-// claim returns the claim that the flags describe.
-func (f *shapeFlags) claim() *resourceapi.ResourceClaimSpec {
-	exactly := &resourceapi.ExactDeviceRequest{DeviceClassName: f.class, AllocationMode: resourceapi.DeviceAllocationModeExactCount, Count: f.count}
-	if f.where != "" {
-		exactly.Selectors = []resourceapi.DeviceSelector{{CEL: &resourceapi.CELDeviceSelector{Expression: f.where}}}
-	}
-	spec := &resourceapi.ResourceClaimSpec{}
-	// Reasons name the request: users know it by its class.
-	spec.Devices.Requests = []resourceapi.DeviceRequest{{Name: f.class, Exactly: exactly}}
-	if f.same != "" {
-		attribute := resourceapi.FullyQualifiedName(f.same)
-		spec.Devices.Constraints = []resourceapi.DeviceConstraint{{MatchAttribute: &attribute}}
-	}
-	return spec
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/target"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
+	"github.com/kubectl-dra/kubectl-dra/pkg/english"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
@@ -62,6 +63,46 @@ func ShapeOfClaims(snap *snapshot.Snapshot, namespace, name string, spec *resour
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name + "-…"}}
 	pod.Spec.ResourceClaims = []corev1.PodResourceClaim{{Name: "claim", ResourceClaimTemplateName: ptr.To(template.Name)}}
 	return &Shape{Target: api.Ref(api.KindClaim, namespace, ""), One: "claim", Several: "claims", Pod: pod, Claims: true}, &after
+}
+
+// ClassShape describes claims for devices of a class.
+type ClassShape struct {
+	// Class is the DeviceClass, Count is how many devices each claim is for.
+	Class string
+	Count int64
+	// Where is a CEL expression that the devices have to match, Same an attribute that the devices
+	// of a claim must have in common; both may be empty.
+	Where, Same string
+}
+
+// ShapeOfClass returns the shape of claims for devices of a class.
+func ShapeOfClass(snap *snapshot.Snapshot, namespace string, of ClassShape) (*Shape, *snapshot.Snapshot) {
+	shape, after := ShapeOfClaims(snap, namespace, "copy", of.claim())
+	what := "for " + english.Count(int(of.Count), "device")
+	if of.Same != "" {
+		what += " with the same " + of.Same
+	}
+	what += " of class " + of.Class
+	if of.Where != "" {
+		what += " where " + of.Where
+	}
+	shape.One, shape.Several = "claim "+what, "claims "+what
+	return shape, after
+}
+
+func (c *ClassShape) claim() *resourceapi.ResourceClaimSpec {
+	exactly := &resourceapi.ExactDeviceRequest{DeviceClassName: c.Class, AllocationMode: resourceapi.DeviceAllocationModeExactCount, Count: c.Count}
+	if c.Where != "" {
+		exactly.Selectors = []resourceapi.DeviceSelector{{CEL: &resourceapi.CELDeviceSelector{Expression: c.Where}}}
+	}
+	spec := &resourceapi.ResourceClaimSpec{}
+	// Reasons name the request: users know it by its class.
+	spec.Devices.Requests = []resourceapi.DeviceRequest{{Name: c.Class, Exactly: exactly}}
+	if c.Same != "" {
+		attribute := resourceapi.FullyQualifiedName(c.Same)
+		spec.Devices.Constraints = []resourceapi.DeviceConstraint{{MatchAttribute: &attribute}}
+	}
+	return spec
 }
 
 // copyOf returns a pod as it would be created once more, without the rest of its PodGroup.
