@@ -29,6 +29,7 @@ import (
 type reportFlags struct {
 	reading *cli.ReadingFlags
 	path    string
+	serve   string
 	since   string
 	redact  bool
 	with    bool
@@ -37,7 +38,9 @@ type reportFlags struct {
 
 type reportOptions struct {
 	outputFile
-	reader  *cli.Reader
+	reader *cli.Reader
+	// serve is the address to serve the page at, empty for a file.
+	serve   string
 	since   string
 	redact  bool
 	with    bool
@@ -48,7 +51,7 @@ type reportOptions struct {
 func newReport(streams genericiooptions.IOStreams, config *genericclioptions.ConfigFlags, version string) *cobra.Command {
 	f := &reportFlags{reading: cli.NewReadingFlags(config)}
 	cmd := &cobra.Command{
-		Use:   "report -o FILE.html",
+		Use:   "report (-o FILE.html | --serve)",
 		Short: "Write what is wrong, and why, as a page for a browser",
 		Long: `Write a page for a browser: the causes and what mends them, the capacity of each
 class, a map of the nodes, the answer for each pod that waits with its funnel and
@@ -63,7 +66,12 @@ it can ask further questions: every other command reads the page with --snapshot
 From a recording, the page has the history of the answers about the first ten
 that wait, since its beginning or since the time of --since; not with --redact.
 
-The exit code is 0 if the page was written.`,
+With --serve, the page is served on this machine until Ctrl-C, at the address
+that is printed. It follows the cluster, explains any pod, and decides what would
+happen if claims were created, a node was drained, or something was tainted. It
+changes nothing, and answers only to who knows the address.
+
+The exit code is 0 if the page was written or served.`,
 		Example: `  # A page to look at, and to send
   kubectl dra report -o report.html
 
@@ -72,6 +80,9 @@ The exit code is 0 if the page was written.`,
 
   # Ask further questions of a page that somebody sent
   kubectl dra why -A --snapshot report.html
+
+  # Keep it open in a browser, and ask what if
+  kubectl dra report --serve
 
   # What happened last night
   kubectl dra report --snapshot cluster.rec --since 12h -o night.html`,
@@ -85,6 +96,8 @@ The exit code is 0 if the page was written.`,
 		},
 	}
 	cmd.Flags().StringVarP(&f.path, "output", "o", "", "Write to this `FILE`, - for standard output.")
+	cmd.Flags().StringVar(&f.serve, "serve", "", "Serve the page at this `ADDRESS` of this machine; 127.0.0.1 and any port without one.")
+	cmd.Flags().Lookup("serve").NoOptDefVal = "127.0.0.1:0"
 	cmd.Flags().StringVar(&f.since, "since", "", "Begin the histories of a recording at this `TIME`, as for --at.")
 	cmd.Flags().BoolVar(&f.redact, "redact", false, "Replace names by pseudonyms, as in 'kubectl dra snapshot'. Read the page before you publish it.")
 	cmd.Flags().BoolVar(&f.with, "with-snapshot", false, "Put the cluster into the page, for --snapshot.")
@@ -96,9 +109,19 @@ The exit code is 0 if the page was written.`,
 }
 
 func (f *reportFlags) toOptions(cmd *cobra.Command, streams genericiooptions.IOStreams, version string) (*reportOptions, error) {
-	o := &reportOptions{outputFile: outputFile{path: f.path, force: f.force}, since: f.since, redact: f.redact, with: f.with, version: version, streams: streams}
+	o := &reportOptions{outputFile: outputFile{path: f.path, force: f.force}, serve: f.serve, since: f.since, redact: f.redact, with: f.with, version: version, streams: streams}
+	if f.serve != "" {
+		for _, name := range []string{"output", "since", "redact", "with-snapshot", "force"} {
+			if cmd.Flags().Changed(name) {
+				return nil, cli.Usagef("Leave one of them out.", "--serve and --%s do not go together", name)
+			}
+		}
+		if err := checkServe(f.serve); err != nil {
+			return nil, err
+		}
+	}
 	switch {
-	case f.path == "":
+	case f.path == "" && f.serve == "":
 		return nil, cli.Usagef("Name the file: -o report.html, or -o - for standard output.", "there is no file to write to")
 	case f.path == "-":
 		o.path = ""
@@ -119,8 +142,16 @@ func (f *reportFlags) toOptions(cmd *cobra.Command, streams genericiooptions.IOS
 	return o, err
 }
 
+// reportScope says what a page reads of a cluster.
+func reportScope() cli.Scope {
+	return cli.Scope{AllNamespaces: true, Evicts: true, Ends: true}.WithCauses()
+}
+
 func (o *reportOptions) run(ctx context.Context) error {
-	from, err := o.reader.Read(ctx, cli.Scope{AllNamespaces: true, Evicts: true, Ends: true}.WithCauses())
+	if o.serve != "" {
+		return o.serveUntil(ctx)
+	}
+	from, err := o.reader.Read(ctx, reportScope())
 	if err != nil {
 		return err
 	}

@@ -29,6 +29,9 @@ import (
 //go:embed page.html
 var pageHTML string
 
+//go:embed live.html
+var liveHTML string
+
 //go:embed page.css
 var pageCSS string
 
@@ -46,8 +49,8 @@ const (
 // by the template.
 type page struct {
 	*Content
-	// Live is the part of a page that is served; it is empty in a file.
-	Live template.HTML
+	// Live is true for a page that is served.
+	Live bool
 	// Script is the program of the page.
 	Script template.JS
 	more   string
@@ -60,9 +63,9 @@ func (c *Content) Write(w io.Writer) error {
 
 // write writes the page, with everything escaped that a browser obeys or does not show.
 func (p *page) write(w io.Writer) error {
-	t, err := template.New("page").Parse(pageHTML)
+	t, err := parsed()
 	if err != nil {
-		return fmt.Errorf("parse the page: %w", err)
+		return err
 	}
 	var b bytes.Buffer
 	if err := t.Execute(&b, p); err != nil {
@@ -72,6 +75,27 @@ func (p *page) write(w io.Writer) error {
 		return fmt.Errorf("write the page: %w", err)
 	}
 	return nil
+}
+
+// parsed returns the templates of the page.
+func parsed() (*template.Template, error) {
+	t, err := template.New("page").Parse(pageHTML)
+	if err == nil {
+		_, err = t.New("live").Parse(liveHTML)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("parse the page: %w", err)
+	}
+	return t, nil
+}
+
+// Pods lists the pods with claims, for the form of a page that is served.
+func (p *page) Pods() []string {
+	var names []string
+	for i := range p.Queue.Pods {
+		names = append(names, p.Queue.Pods[i].Namespace+"/"+p.Queue.Pods[i].Name)
+	}
+	return names
 }
 
 // Style returns the rules of the page and of its drawings.

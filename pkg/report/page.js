@@ -1,6 +1,8 @@
 (function () {
   "use strict";
   var d = document;
+  // page makes the tables and the map work; known has the values of controls by id.
+  function page(known) {
   function list(s, at) { return Array.prototype.slice.call((at || d).querySelectorAll(s)); }
   function get(id) { return d.getElementById(id); }
   function compare(a, b) { return String(a).localeCompare(String(b), "en", { numeric: true }); }
@@ -103,5 +105,11 @@
     tr.closest("details").open = true;
     tr.scrollIntoView({ block: "center" });
   });
-  if (get("by").options.length > 1) { get("by").value = "0"; draw(); }
+  if (get("by").options.length > 1) { get("by").value = "0"; }
+  ["by", "of", "order", "match", "size"].forEach(function (id) { if (known[id] !== undefined) { get(id).value = known[id]; } });
+  map.style.setProperty("--cell", get("size").value + "px");
+  draw();
+  }
+  page({});
+  window.draPage = page;
 })();
