@@ -54,22 +54,23 @@ func newReport(streams genericiooptions.IOStreams, config *genericclioptions.Con
 		Use:   "report (-o FILE.html | --serve)",
 		Short: "Write what is wrong, and why, as a page for a browser",
 		Long: `Write a page for a browser: the causes and what mends them, the capacity of each
-class, a map of the nodes, the answer for each pod that waits with its funnel and
-its fixes, the queue, partitions, and who uses what. It is one file that loads
-nothing and can be sent by mail: it reads well on a phone, on paper, and with a
-screen reader, and follows the light or dark theme of the reader.
+class, a map of the nodes, the answer for each pod that waits with its funnel
+and its fixes, the queue, partitions, and who uses what. It is one file that
+loads nothing and can be sent by mail: it reads well on a phone, on paper, and
+with a screen reader, and follows the light or dark theme of the reader.
 
 --with-snapshot puts the cluster itself into the page, so that everybody who has
-it can ask further questions: every other command reads the page with --snapshot.
---redact replaces names by pseudonyms, as in 'kubectl dra snapshot'.
+it can ask further questions: every other command reads the page with
+--snapshot. --redact replaces names by pseudonyms, as 'kubectl dra snapshot'
+does.
 
 From a recording, the page has the history of the answers about the first ten
 that wait, since its beginning or since the time of --since; not with --redact.
 
 With --serve, the page is served on this machine until Ctrl-C, at the address
-that is printed. It follows the cluster, explains any pod, and decides what would
-happen if claims were created, a node was drained, or something was tainted. It
-changes nothing, and answers only to who knows the address.
+that is printed. It follows the cluster, explains any pod, and decides what
+would happen if claims were created, a node was drained, or something was
+tainted. It changes nothing, and answers only to who knows the address.
 
 The exit code is 0 if the page was written or served.`,
 		Example: `  # A page to look at, and to send

@@ -97,8 +97,8 @@ func writeBriefFunnel(p *Page, r *api.RequestExplanation, most, spare int) (seco
 	return second
 }
 
-// briefFunnel returns the title of a funnel, how many devices it begins with, and a row for each
-// check and for what is left. Without devices there are no rows.
+// briefFunnel returns the title of a funnel, the number of devices that it begins with, and a row
+// for each check and for the devices that are left. Without devices there are no rows.
 func briefFunnel(p *Page, r *api.RequestExplanation, most int) (title string, first int, bars []funnelRow) {
 	opening, rows := funnelRows(p, r)
 	title = english.Plural(opening.count, "device", "devices") + " of class " + r.DeviceClass + ", " + neededBy(r)

@@ -34,7 +34,7 @@ const (
 	mostKeys = 5
 )
 
-// Options choose what is on a page.
+// Options choose the content of a page.
 type Options struct {
 	// Namespace is the only namespace whose pods count, if it is set.
 	Namespace string
@@ -46,15 +46,15 @@ type Options struct {
 	Version string
 }
 
-// Content has what is on a page.
+// Content has the answers that a page shows.
 type Content struct {
 	Options
 
 	Snap   *snapshot.Snapshot
 	Status *api.Status
 	Causes []render.CauseLine
-	// Waiting are the objects that do not run, by owner and answer; More counts those that are left
-	// out.
+	// Waiting has the answers for objects that do not run, by owner; More counts the answers that are
+	// left out.
 	Waiting []*cause.Row
 	More    int
 	Queue   *api.Plan

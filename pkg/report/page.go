@@ -45,8 +45,7 @@ const (
 	mostQueued = 200
 )
 
-// page is what the template takes: every text is in the words of the page. Its methods are called
-// by the template.
+// page has the texts of a page. The template calls its methods.
 type page struct {
 	*Content
 	// Live is true for a page that is served.
@@ -489,7 +488,7 @@ func (p *page) HistoryDrawings() []figure {
 	return list
 }
 
-// Unknown lists what could not be checked, and what was assumed.
+// Unknown lists the checks that were not made, and the assumptions.
 func (p *page) Unknown() []string {
 	var list []string
 	for _, text := range p.Status.NotChecked {

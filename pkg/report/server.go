@@ -194,7 +194,7 @@ func (s *Server) events(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// reply is the answer to a question: what is wrong with it, or an answer, or a drawing.
+// reply is the answer to a question: a problem, an explanation or a drawing.
 type reply struct {
 	Problem string
 	Answer  *row

@@ -327,7 +327,7 @@ func (r *reader) content(name string, data []byte, depth int, inflated bool) err
 		if err != nil {
 			return &InputError{Path: name, Err: err}
 		}
-		return r.content(name, packed, depth+1, inflated)
+		return r.content(name, packed, depth+1, false)
 	}
 	data, err := fromUTF16(data)
 	if err != nil {
