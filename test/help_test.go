@@ -122,7 +122,7 @@ func TestHelpExamples(t *testing.T) {
 			t.Run(line, func(t *testing.T) {
 				words := strings.Fields(line)
 				// These take a cluster, a driver that they stop, or a client.
-				if words[2] == "mcp" || words[2] == "record" && !strings.Contains(line, "--snapshot") || strings.Contains(line, "--ask-server") || words[2] == "test" && strings.Contains(line, "--cleanup") || strings.Contains(line, "--restart-command") || strings.Contains(line, "health gpu.nvidia.com --watch") || strings.Contains(line, "--node ") && strings.Contains(line, " > ") {
+				if words[2] == "mcp" || strings.Contains(line, "--serve") || words[2] == "record" && !strings.Contains(line, "--snapshot") || strings.Contains(line, "--ask-server") || words[2] == "test" && strings.Contains(line, "--cleanup") || strings.Contains(line, "--restart-command") || strings.Contains(line, "health gpu.nvidia.com --watch") || strings.Contains(line, "--node ") && strings.Contains(line, " > ") {
 					understood(t, words[2:])
 					return
 				}
@@ -144,6 +144,9 @@ func TestHelpExamples(t *testing.T) {
 					// There is no cluster to ask.
 					add, example = "", strings.Replace(example, "--cluster", reading, 1)
 				}
+				if words[2] == "report" {
+					add += " --force"
+				}
 				if words[2] == "snapshot" {
 					add += " --force"
 					if !strings.Contains(line, " -o ") {
@@ -157,7 +160,7 @@ func TestHelpExamples(t *testing.T) {
 					t.Errorf("exit code %d: %s", code, stderr)
 				}
 				nothing := slices.ContainsFunc(vain, func(part string) bool { return strings.Contains(line, part) })
-				if writes := words[2] == "snapshot" || words[2] == "record" || strings.Contains(line, " > "); !writes && nothing != (stdout == "") {
+				if writes := words[2] == "snapshot" || words[2] == "report" || words[2] == "record" || strings.Contains(line, " > "); !writes && nothing != (stdout == "") {
 					t.Errorf("it prints %q, %s", stdout, stderr)
 				}
 				if strings.Contains(stderr, "error:") || strings.Contains(stderr, "deprecated") {
