@@ -165,13 +165,19 @@ func writeCapacity(p *Page, capacity []api.ClassCapacity) {
 func CapacityText(c *api.ClassCapacity) string {
 	d := &c.Devices
 	text := fmt.Sprintf("%d of %d", d.Allocated+d.Shared, d.Total)
-	if n := c.Placeable; n != nil {
-		text += fmt.Sprintf(", %s placeable", bounded(n.AtLeast, placeableBound(n, d.FreeIsUpperBound, c.DevicesAreLowerBounds)))
+	if c.Placeable != nil {
+		text += fmt.Sprintf(", %s placeable", PlaceableText(c))
 	}
 	if c.Waiting > 0 {
 		text += fmt.Sprintf(", %d %s", c.Waiting, english.Plural(c.Waiting, "waits", "wait"))
 	}
 	return text
+}
+
+// PlaceableText writes how many claims for one device of a class can be placed, which has to be
+// counted.
+func PlaceableText(c *api.ClassCapacity) string {
+	return bounded(c.Placeable.AtLeast, placeableBound(c.Placeable, c.Devices.FreeIsUpperBound, c.DevicesAreLowerBounds))
 }
 
 // IdleTexts says where the devices of a class that claims can get are, and why claims do not get

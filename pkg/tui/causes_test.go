@@ -25,6 +25,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/internal/fleet"
 	"github.com/kubectl-dra/kubectl-dra/pkg/cause"
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
+	"github.com/kubectl-dra/kubectl-dra/pkg/forecast"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/live"
 )
@@ -198,6 +199,9 @@ func TestCausesAfterEvents(t *testing.T) {
 			s.changed()
 			want, err := cause.Find(t.Context(), cluster.New(e.snap), cause.Options{})
 			if err != nil {
+				t.Fatal(err)
+			}
+			if err := forecast.AddPlaceableTo(t.Context(), cluster.New(e.snap), want.Status.Capacity); err != nil {
 				t.Fatal(err)
 			}
 			shown := s.model.causes()

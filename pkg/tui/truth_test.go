@@ -116,3 +116,21 @@ func TestDeploymentHasItsName(t *testing.T) {
 	s.keys("6")
 	s.shows("research/deployment/infer ")
 }
+
+// TestPlaceableIsWhatStatusSays counts what can be placed as status does, on shared devices, too.
+func TestPlaceableIsWhatStatusSays(t *testing.T) {
+	s := newSession(t, Options{Source: newMoving(example(t))}, 120, 40)
+	row := func(class string) string {
+		for _, line := range s.lines() {
+			if strings.HasPrefix(line, " "+class) {
+				return strings.Join(strings.Fields(line[strings.LastIndex(line, "%"):]), " ")
+			}
+		}
+		return ""
+	}
+	for class, want := range map[string]string{"nic.example.com": "% 0 61 1", "gpu.example.com": "% 25 13 6", "gpu-partition.example.com": "% 7 3 1"} {
+		if got := row(class); got != want {
+			t.Errorf("%s: free, placeable and waiting are %q, want %q:\n%s", class, got, want, s.screen())
+		}
+	}
+}

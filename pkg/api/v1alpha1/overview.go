@@ -97,7 +97,8 @@ type ClassCapacity struct {
 	// Failing counts the devices on which a selector of the class fails.
 	Failing int `json:"failing,omitempty"`
 	// Placeable counts the claims for one device of the class that the allocator can place
-	// now, each beside the others, for pods without tolerations. A [Status] has it.
+	// now, each beside the others, for pods without tolerations. It is left out if
+	// it was not counted.
 	Placeable *CopyCount `json:"placeable,omitempty"`
 	// PlaceableNodes counts the nodes where Placeable are, by their number on a node, the most
 	// first.

@@ -17,6 +17,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/commands/cli"
 	"github.com/kubectl-dra/kubectl-dra/pkg/doctor"
+	"github.com/kubectl-dra/kubectl-dra/pkg/forecast"
 	"github.com/kubectl-dra/kubectl-dra/pkg/inventory"
 	"github.com/kubectl-dra/kubectl-dra/pkg/shell"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
@@ -235,9 +236,13 @@ func (o *options) printOnce(ctx context.Context, opts tui.Options, from *cli.Sou
 	}
 	var found *inventory.Overview
 	var err error
+	c := cluster.New(from.Snap)
 	if o.printer.Machine == nil {
 		found, err = tui.Once(ctx, opts, from.Snap, o.printer.Text.Width, o.streams.Out)
-	} else if found, err = doctor.Overview(ctx, cluster.New(from.Snap), o.reader.Only); err == nil {
+	} else if found, err = doctor.Overview(ctx, c, o.reader.Only); err == nil {
+		if err = forecast.AddPlaceableTo(ctx, c, found.Capacity); err != nil {
+			return err
+		}
 		if err = o.printer.Machine.PrintObj(&found.Overview, o.streams.Out); err != nil {
 			err = fmt.Errorf("print the overview: %w", err)
 		}

@@ -17,6 +17,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/cause"
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain"
+	"github.com/kubectl-dra/kubectl-dra/pkg/forecast"
 	"github.com/kubectl-dra/kubectl-dra/pkg/render"
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/widget"
 )
@@ -82,6 +83,9 @@ func FindCauses(ctx context.Context, c *cluster.Cluster, namespace string) (*Cau
 	found, err := cause.Find(ctx, c, cause.Options{Namespace: namespace})
 	if err != nil {
 		return nil, nil, err
+	}
+	if err = forecast.AddPlaceableTo(ctx, c, found.Status.Capacity); err != nil {
+		return nil, nil, fmt.Errorf("count what can be placed: %w", err)
 	}
 	out := &Causes{
 		Status: found.Status, Lines: render.CauseLines(found.Status.Causes), Diagnosis: found.Examination.Within(namespace),

@@ -61,7 +61,7 @@ func (p *Page) details(b *box, at, width int) box {
 }
 
 func (p *Page) aboutClass(c *Class) []string {
-	text := []string{fmt.Sprintf("%s of %d used, %s free, %s available; %d pods wait", c.Used, c.Counts.Total+c.Counts.Gone, c.Free, c.Available, c.Waiting)}
+	text := []string{fmt.Sprintf("%s of %d used, %s free; claims for one device that can be placed: %s; %d pods wait", c.Used, c.Counts.Total+c.Counts.Gone, c.Free, c.Placeable, c.Waiting)}
 	if c.Note != "" {
 		text = append(text, c.Note)
 	}

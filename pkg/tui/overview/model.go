@@ -57,8 +57,8 @@ type Mark struct {
 type Class struct {
 	Name   string
 	Counts api.DeviceCounts
-	// Used, Free and Available are texts: a number may be a bound, or not known.
-	Used, Free, Available string
+	// Used, Free and Placeable are texts: a number may be a bound, or not known (yet).
+	Used, Free, Placeable string
 	// Waiting counts the pods that wait for it.
 	Waiting int
 	// Note describes a problem of the class itself.

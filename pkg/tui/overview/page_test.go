@@ -37,8 +37,8 @@ func model(stuck int) Model {
 	m := Model{
 		Verdict: []Mark{{"✗", widget.Bad, "pool gpu-09 is incomplete"}, {"▲", widget.Warning, fmt.Sprintf("%d pods wait", stuck)}},
 		Classes: Section[Class]{Rows: []Class{
-			{Name: "gpu.example.com", Counts: api.DeviceCounts{Total: 8, Allocated: 6, Free: 2}, Used: "75 %", Free: "2", Available: "1", Waiting: 3, Open: "class gpu"},
-			{Name: "nic.example.com", Counts: api.DeviceCounts{Total: 2, Free: 2}, Used: "0 %", Free: "2", Available: "2", Open: "class nic"},
+			{Name: "gpu.example.com", Counts: api.DeviceCounts{Total: 8, Allocated: 6, Free: 2}, Used: "75 %", Free: "2", Placeable: "1", Waiting: 3, Open: "class gpu"},
+			{Name: "nic.example.com", Counts: api.DeviceCounts{Total: 2, Free: 2}, Used: "0 %", Free: "2", Placeable: "2", Open: "class nic"},
 		}, All: "all classes"},
 		Causes: Section[Cause]{Rows: []Cause{{Key: "NodeCordoned", Number: "1", Age: "17h", Message: "1 node is cordoned: gpu-08", Who: "admin", Step: "admin: uncordon gpu-08", Affected: "8 devices", Open: "cause 1"}}, All: "all causes"},
 		Stuck:  Section[Stuck]{All: "all that waits", None: "no pod waits for devices"},
@@ -243,7 +243,7 @@ func TestPane(t *testing.T) {
 		t.Errorf("the pane is not about the selected pod:\n%s", text(p))
 	}
 	p.Move(-3)
-	if !strings.Contains(text(p), "Class gpu.example.com") || !strings.Contains(text(p), "1 available; 3 pods wait") {
+	if !strings.Contains(text(p), "Class gpu.example.com") || !strings.Contains(text(p), "can be placed: 1; 3 pods wait") {
 		t.Errorf("the pane is not about the selected class:\n%s", text(p))
 	}
 	p = page(100, 24, model(3))
@@ -264,7 +264,7 @@ func TestPlain(t *testing.T) {
 			t.Errorf("pod %d is left out", i)
 		}
 	}
-	for _, want := range []string{"75 % used", "1 available", "after others end: cause 1\n", "  1  1 node is cordoned: gpu-08\n     8 devices\n     admin: uncordon gpu-08\n"} {
+	for _, want := range []string{"75 % used", "1 placeable", "after others end: cause 1\n", "  1  1 node is cordoned: gpu-08\n     8 devices\n     admin: uncordon gpu-08\n"} {
 		if !strings.Contains(printed, want) {
 			t.Errorf("no %q in:\n%s", want, printed)
 		}
@@ -301,10 +301,10 @@ func TestTitleBesideShortNames(t *testing.T) {
 // TestNarrowPage leaves out numbers that there is no room for, with their titles, rather than
 // to cut them.
 func TestNarrowPage(t *testing.T) {
-	const titles = ",Capacity,Causes 1,Waiting 2,Teams,Events,used,free,avail,available,wait,waiting,answer,pods,who,share,waits,idle,"
+	const titles = ",Capacity,Causes 1,Waiting 2,Teams,Events,used,free,placeable,wait,waiting,answer,pods,who,share,waits,idle,"
 	for width := 30; width < 80; width++ {
 		m := model(2)
-		m.Classes.Rows[0].Free, m.Classes.Rows[0].Available = "10265", "9656"
+		m.Classes.Rows[0].Free, m.Classes.Rows[0].Placeable = "10265", "9656"
 		shown := text(page(width, 24, m))
 		for line := range strings.SplitSeq(shown, "\n") {
 			if strings.Contains(line, "gpu.exa") && strings.Contains(line, "█") && (!strings.Contains(line, "75 %") || strings.HasSuffix(line, "…") || strings.Contains(line, "102…")) {
@@ -334,10 +334,10 @@ func TestNarrowPage(t *testing.T) {
 func TestPlainNumbers(t *testing.T) {
 	l := widget.NewLook(func(string) string { return "" })
 	m := model(1)
-	m.Classes.Rows[0].Free, m.Classes.Rows[0].Available = "10265", "9656"
+	m.Classes.Rows[0].Free, m.Classes.Rows[0].Placeable = "10265", "9656"
 	m.Stuck.Rows[0].Answer, m.Stuck.Rows[0].Summary = "", ""
 	printed := ansi.Strip(strings.Join(Plain(&l, m, 0), "\n"))
-	for _, want := range []string{"10265 free", "9656 available", "4 gpu  …\n"} {
+	for _, want := range []string{"10265 free", "9656 placeable", "4 gpu  …\n"} {
 		if !strings.Contains(printed, want) {
 			t.Errorf("no %q in:\n%s", want, printed)
 		}

@@ -97,15 +97,15 @@ func (p *Page) capacityColumns(width int) []numberOfClass {
 		}
 		return strconv.Itoa(c.Waiting)
 	}
-	used, free, available := func(c *Class) string { return c.Used }, func(c *Class) string { return c.Free }, func(c *Class) string { return c.Available }
+	used, free, placeable := func(c *Class) string { return c.Used }, func(c *Class) string { return c.Free }, func(c *Class) string { return c.Placeable }
 	columns := []numberOfClass{
 		{column{"used", widest(rows, used, 5, 8), false}, widget.Plain, used},
 		{column{"free", widest(rows, free, 5, 12), false}, widget.Plain, free},
-		{column{"available", 9, false}, widget.Plain, available},
+		{column{"placeable", 9, false}, widget.Plain, placeable},
 		{column{"waiting", 7, false}, widget.Warning, waiting},
 	}
 	if width < 70 {
-		columns[2].title, columns[2].width, columns[3].title, columns[3].width = "avail", widest(rows, available, 5, 12), "wait", 4
+		columns[3].title, columns[3].width = "wait", 4
 	}
 	for _, dropped := range []int{2, 1, 1} {
 		if 1+leastName+len(gap)+leastBar+totalWidth(columns) > width {
@@ -175,12 +175,12 @@ func (p *Page) plainCapacity() []string {
 	}
 	name := column{"", widest(rows, func(c *Class) string { return render.Escape(c.Name) }, 6, maxName), true}
 	used, free := number(5, func(c *Class) string { return c.Used }), number(5, func(c *Class) string { return c.Free })
-	available := number(3, func(c *Class) string { return c.Available })
+	placeable := number(3, func(c *Class) string { return c.Placeable })
 	lines := make([]string, 0, len(rows))
 	for i := range rows {
 		c := &rows[i]
-		lines = append(lines, fmt.Sprintf("  %s  %s  %s used  %s free  %s available  %d waiting%s", p.cell(name, render.Escape(c.Name)), p.look.Bar(c.Counts, 20),
-			p.cell(used, c.Used), p.cell(free, c.Free), p.cell(available, c.Available), c.Waiting, noteAfter(c.Note)))
+		lines = append(lines, fmt.Sprintf("  %s  %s  %s used  %s free  %s placeable  %d waiting%s", p.cell(name, render.Escape(c.Name)), p.look.Bar(c.Counts, 20),
+			p.cell(used, c.Used), p.cell(free, c.Free), p.cell(placeable, c.Placeable), c.Waiting, noteAfter(c.Note)))
 	}
 	return lines
 }

@@ -127,7 +127,7 @@ func (s *Summary) capacity(o *inventory.Overview) overview.Section[overview.Clas
 		d := &c.Devices
 		row := overview.Class{
 			Name: cmp.Or(c.Class, c.Driver), Counts: *d, Used: "-", Waiting: c.Waiting,
-			Free: render.AtMost(d.Free, d.FreeIsUpperBound), Available: render.AtMost(min(d.Available, d.Free), d.FreeIsUpperBound),
+			Free: render.AtMost(d.Free, d.FreeIsUpperBound), Placeable: s.placeable(c),
 		}
 		if c.Class == "" {
 			section.All, row.Open = PlaceOf(Pools), PlaceOfPools(c.Driver)
@@ -139,7 +139,7 @@ func (s *Summary) capacity(o *inventory.Overview) overview.Section[overview.Clas
 			row.Used = fmt.Sprintf("%.0f %%", 100**c.Share)
 		}
 		if c.DevicesAreLowerBounds {
-			row.Used, row.Free, row.Available = "?", "?", "?"
+			row.Used, row.Free = "?", "?"
 		}
 		if c.Failing > 0 {
 			row.Note = "fails on " + english.Count(c.Failing, "device")
@@ -150,6 +150,25 @@ func (s *Summary) capacity(o *inventory.Overview) overview.Section[overview.Clas
 		section.Rows = append(section.Rows, row)
 	}
 	return section
+}
+
+// placeable writes how many claims for one device of a class can be placed. That is counted with the
+// causes.
+func (s *Summary) placeable(of *api.ClassCapacity) string {
+	switch {
+	case of.Class == "":
+		return "-"
+	case s.Causes == nil && s.Problem != nil:
+		return "?"
+	case s.Causes == nil:
+		return s.Look.Glyphs.More
+	}
+	for i := range s.Causes.Status.Capacity {
+		if c := &s.Causes.Status.Capacity[i]; c.Class == of.Class {
+			return render.PlaceableText(c)
+		}
+	}
+	return s.Look.Glyphs.More
 }
 
 // causes returns the causes of a status, and those that ended since somebody looked.
