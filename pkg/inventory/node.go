@@ -34,6 +34,44 @@ func (n *Node) IsAway() bool {
 	return n.isDown() || c.Unusable > 0 && c.Unusable == c.Total || c.Gone > 0 && c.Total == 0
 }
 
+// Used counts the devices that claims use, and those that they block, since they use partitions of
+// the same hardware.
+func (n *Node) Used() int { return n.Devices.Allocated + n.Devices.Shared + n.Devices.Blocked }
+
+// NodeTrouble is what keeps pods from devices of a node.
+type NodeTrouble int
+
+// The troubles, the worst last. A taint of a node is none by itself: it may keep the node for the
+// pods that need devices.
+const (
+	NoTrouble NodeTrouble = iota
+	TaintedNode
+	// DevicesInTrouble are devices that are tainted, unhealthy or unusable.
+	DevicesInTrouble
+	CordonedNode
+	AwayNode
+)
+
+// Trouble returns the worst trouble of a node.
+func (n *Node) Trouble() NodeTrouble {
+	c := &n.Devices
+	switch {
+	case n.IsAway():
+		return AwayNode
+	case n.Cordoned:
+		return CordonedNode
+	case c.Tainted > 0, c.TaintedInUse > 0, c.Unhealthy > 0, c.Unusable > 0:
+		return DevicesInTrouble
+	case len(n.Taints) > 0:
+		return TaintedNode
+	default:
+		return NoTrouble
+	}
+}
+
+// Any reports whether something is wrong with a node.
+func (t NodeTrouble) Any() bool { return t > TaintedNode }
+
 // NodeGroup are devices of one driver that are close to each other.
 type NodeGroup struct {
 	Driver string

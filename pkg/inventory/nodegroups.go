@@ -103,17 +103,17 @@ type NodesTogether struct {
 	// Name is the value that the nodes have in common; empty for nodes without one.
 	Name  string
 	Nodes []*Node
-	// Used counts the devices of claims, Total all devices.
+	// Used counts the used devices, Total all devices, see [Node.Used].
 	Used, Total int
 	// Whole counts the nodes of which all devices are free, Partly those with some that are;
-	// Trouble counts the nodes with which something is wrong.
+	// Trouble counts the nodes with which something is wrong, see [NodeTrouble.Any].
 	Whole, Partly, Trouble int
 }
 
 func (g *NodesTogether) add(n *Node) {
 	c := &n.Devices
 	g.Nodes = append(g.Nodes, n)
-	g.Used, g.Total = g.Used+c.Allocated+c.Shared, g.Total+c.Total
+	g.Used, g.Total = g.Used+n.Used(), g.Total+c.Total
 	open := !n.IsAway() && !n.Cordoned
 	switch {
 	case open && c.Total > 0 && c.Free == c.Total:
@@ -121,7 +121,7 @@ func (g *NodesTogether) add(n *Node) {
 	case open && c.Free > 0:
 		g.Partly++
 	}
-	if n.IsAway() || n.Cordoned || c.Tainted > 0 || c.TaintedInUse > 0 || c.Unhealthy > 0 || c.Unusable > 0 {
+	if n.Trouble().Any() {
 		g.Trouble++
 	}
 }

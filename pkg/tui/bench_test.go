@@ -139,7 +139,7 @@ func BenchmarkRoom(b *testing.B) {
 	m := fleetModel(b.Context(), &moving{snap: fleet.Fleet(fleetNodes, fleetDevices, fleetClaims)})
 	settle(m, m.live.Take())
 	for b.Loop() {
-		if text, err := views.NodeRoom(b.Context(), m.live.Picture().Cluster, m.live.Picture().Inventory); err != nil || text == "" {
+		if text, err := views.NodeRoom(b.Context(), m.live.Picture().Cluster, m.live.Picture().Inventory); err != nil || len(text) == 0 {
 			b.Fatal(text, err)
 		}
 	}

@@ -4,7 +4,6 @@
 package tui
 
 import (
-	"strings"
 
 	"charm.land/bubbles/v2/key"
 	tea "charm.land/bubbletea/v2"
@@ -92,15 +91,6 @@ const quitAlways = "ctrl+c"
 // quitAlways returns the binding of the key that ends the dashboard wherever one is.
 func (k *keyMap) quitAlways() key.Binding {
 	return key.NewBinding(key.WithKeys(quitAlways), key.WithHelp(quitAlways, k.quit.Help().Desc))
-}
-
-// orders returns the keys that sort the map, in one.
-func (k *keyMap) orders() key.Binding {
-	var names []string
-	for _, b := range []key.Binding{k.used, k.fragmented, k.whole, k.trouble} {
-		names = append(names, b.Keys()[0])
-	}
-	return key.NewBinding(key.WithKeys(names...), key.WithHelp(strings.Join(names, " "), "sort"))
 }
 
 // keyGroup is where the help has a key.

@@ -476,15 +476,16 @@ func (s *listScreen) bindings(h *host) []key.Binding {
 	switch s.id {
 	case views.Nodes:
 		keys = append(keys, k.heat, k.group)
-		if s.chart != nil {
-			keys = append(keys, k.orders())
-		}
 	case views.Pending, views.Causes:
 		keys = append(keys, k.copy)
 	default:
 	}
 	if noChanges(h) == "" {
 		keys = append(keys, k.change)
+	}
+	if s.chart != nil {
+		// The map has orders of its own.
+		keys = append(keys, k.sort)
 	}
 	keys = append(keys, k.filter, k.find, k.goTo)
 	if s.chart == nil {

@@ -4,6 +4,7 @@
 package tui
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 	"time"
@@ -28,8 +29,8 @@ type nodeMap struct {
 	// by puts the nodes into groups, order sorts them.
 	by    inventory.Grouping
 	order inventory.Order
-	// room says on how many nodes the largest claims fit.
-	room     string
+	// room says on how many nodes the largest claims fit, see [views.NodeRoom].
+	room     []string
 	counting bool
 	// counted is the change of the picture that it was counted on, at is when, and took how long
 	// that took.
@@ -42,7 +43,7 @@ type nodeMap struct {
 type roomMsg struct {
 	chart *nodeMap
 	from  *live.Picture
-	text  string
+	text  []string
 	at    time.Time
 	took  time.Duration
 }
@@ -154,23 +155,27 @@ func (c *nodeMap) view(h *host) string {
 	width, height := c.table.Size()
 	var below []string
 	if c.legendApart(h) {
-		below = []string{ansi.Truncate(" "+views.NodeLegend(&h.look), width, h.look.Glyphs.More)}
+		below = []string{""}
 	}
 	c.grid.SetSize(width, height-1-len(below))
-	room := c.text()
-	if room == "" {
-		room = h.look.Glyphs.More
+	if len(below) > 0 {
+		below[0] = " " + h.look.Fitting(c.legend(h), width-1)
 	}
+	room := cmp.Or(strings.Join(c.texts(), "; "), h.look.Glyphs.More)
 	lines := []string{h.look.Say(widget.Strong, ansi.Truncate(" "+room, width, h.look.Glyphs.More))}
 	return strings.Join(append(append(lines, c.grid.View(&h.look, true)...), below...), "\n")
 }
 
-// text says how much room is left, as far as that is known; without a map it is empty.
-func (c *nodeMap) text() string {
+// texts say how much room is left, as far as that is known; without a map there are none.
+func (c *nodeMap) texts() []string {
 	if c == nil {
-		return ""
+		return nil
 	}
-	return render.Escape(c.room)
+	var texts []string
+	for _, text := range c.room {
+		texts = append(texts, render.Escape(text))
+	}
+	return texts
 }
 
 // legendApart reports whether the legend needs a line of its own, since there is too little
@@ -180,9 +185,13 @@ func (c *nodeMap) legendApart(h *host) bool { return h.width < mapLegendBeside }
 // mapLegendBeside is the width from which on both are in one line.
 const mapLegendBeside = 130
 
+// legend explains the cells.
+func (c *nodeMap) legend(h *host) []string { return views.NodeLegend(&h.look, c.grid.Narrow()) }
+
 // foot describes the map, with its legend.
 func (c *nodeMap) foot(h *host) string {
-	text := render.Escape(c.table.SelectedKey()) + "  " + views.NodeCount(c.table.Count())
+	content, rows := c.table.Shown()
+	text := render.Escape(c.table.SelectedKey()) + "  " + views.NodesText(views.NodesOf(content, rows), 0)
 	if c.by.Any() {
 		text += ", by " + render.Escape(c.by.String())
 	}
@@ -194,7 +203,7 @@ func (c *nodeMap) foot(h *host) string {
 	}
 	text = h.look.Say(widget.Faint, text)
 	if !c.legendApart(h) {
-		text += "   " + views.NodeLegend(&h.look)
+		text += "   " + h.look.Fitting(c.legend(h), h.width-3-ansi.StringWidth(text))
 	}
 	return ansi.Truncate(text, h.width, h.look.Glyphs.More)
 }
@@ -211,7 +220,7 @@ func (c *nodeMap) count(h *host) tea.Cmd {
 		start := time.Now()
 		text, err := views.NodeRoom(ctx, p.Cluster, p.Inventory)
 		if err != nil {
-			text = "not known on how many nodes large claims fit: " + err.Error()
+			text = []string{"not known on how many nodes large claims fit: " + err.Error()}
 		}
 		return roomMsg{c, p, text, now, time.Since(start)}
 	}

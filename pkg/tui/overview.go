@@ -95,7 +95,7 @@ func (s *overviewScreen) refresh(h *host) tea.Cmd {
 	}
 	by, order := s.nodes.groups()
 	in := s.summary(h)
-	made := madeOf{h.live.Picture(), in.Causes, in.Problem, in.Changes.String(), h.namespace, h.live.Happened().Version(), s.page.WantsNodes() || s.nodes.chart != nil, by, order, in.Room}
+	made := madeOf{h.live.Picture(), in.Causes, in.Problem, in.Changes.String(), h.namespace, h.live.Happened().Version(), s.page.WantsNodes() || s.nodes.chart != nil, by, order, strings.Join(in.Room, "; ")}
 	if s.shown == made {
 		return nil
 	}
@@ -239,7 +239,7 @@ func (s *overviewScreen) summary(h *host) *views.Summary {
 	return &views.Summary{
 		Look: &h.look, Cluster: p.Cluster, Inventory: p.Inventory, Fixed: h.fixed, Started: s.started, Causes: known, Problem: problem, Changes: h.live.Changes(h.namespace),
 		Stale: strings.TrimPrefix(causesAge(h, known), ", "),
-		Hours: s.history.Hours(h.now()), Events: h.live.Happened().Events(), By: by, Order: order, Room: s.nodes.chart.text(),
+		Hours: s.history.Hours(h.now()), Events: h.live.Happened().Events(), By: by, Order: order, Room: s.nodes.chart.texts(),
 	}
 }
 

@@ -24,7 +24,7 @@ func (p *Page) causes() box {
 		}
 	}
 	return box{
-		name: "causes", title: counted("Causes", present), foot: p.look.Say(widget.Warning, p.model.Changes), count: len(rows), none: p.model.Causes.None, all: p.model.Causes.All,
+		name: "causes", title: counted("Causes", present), remarks: []string{p.look.Say(widget.Warning, p.model.Changes)}, count: len(rows), none: p.model.Causes.None, all: p.model.Causes.All,
 		id:   func(i int) string { return rows[i].Key },
 		open: func(i int) any { return rows[i].Open },
 		item: func(i int) any { return rows[i].Item },
@@ -105,12 +105,12 @@ func (p *Page) plainCauses(width int) []string {
 
 func (p *Page) stuck() box {
 	s := &p.model.Stuck
-	foot := ""
+	var remarks []string
 	if len(p.model.Waiting) > 0 && p.width >= pair && !p.plain {
-		foot = p.look.Say(widget.Faint, "last hour ") + p.look.Say(widget.Warning, p.look.History(p.model.Waiting, 20))
+		remarks = []string{p.look.Say(widget.Faint, "last hour ") + p.look.Say(widget.Warning, p.look.History(p.model.Waiting, 20))}
 	}
 	return box{
-		name: "stuck", title: counted("Waiting", p.model.Pods), foot: foot, count: len(s.Rows), none: s.None, all: s.All,
+		name: "stuck", title: counted("Waiting", p.model.Pods), remarks: remarks, count: len(s.Rows), none: s.None, all: s.All,
 		id:    func(i int) string { return s.Rows[i].Key },
 		open:  func(i int) any { return s.Rows[i].Open },
 		item:  func(i int) any { return s.Rows[i].Item },

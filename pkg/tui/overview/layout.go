@@ -28,7 +28,9 @@ const (
 
 // box is a section with its place.
 type box struct {
-	name, title, foot string
+	name, title string
+	// remarks stand beside the title, as far as they fit.
+	remarks []string
 	// rows makes all rows of a width, and the titles above them.
 	rows  func(width int) (head string, rows []string)
 	count int
@@ -184,10 +186,10 @@ func (p *Page) layout() *screen {
 		}
 	case p.pane > 0:
 		s.rightWidth = p.width - s.leftWidth
-		s.left = groups([]box{capacity}, []box{causes}, []box{nodes}, []box{stuck}, []box{teams})
+		s.left = groups([]box{capacity}, []box{causes}, []box{stuck}, []box{nodes}, []box{teams})
 		s.right = groups([]box{{name: "pane"}}, []box{events})
 	default:
-		s.left = groups([]box{capacity}, []box{causes}, []box{nodes}, []box{stuck}, []box{teams})
+		s.left = groups([]box{capacity}, []box{causes}, []box{stuck}, []box{nodes}, []box{teams})
 		s.remark = min(p.height/6, 3)
 	}
 	if nodes.count == 0 {

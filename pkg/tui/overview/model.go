@@ -26,11 +26,14 @@ type Model struct {
 	Waiting []float64
 	Teams   Section[Team]
 	Events  Section[Event]
-	// Nodes are the cells of the map of nodes; none where there is no map. NodeLegend explains the
-	// signs, Room says how many large claims fit, and OpenNodes is opened for all of them.
-	Nodes            []widget.HeatGroup
-	NodeLegend, Room string
-	OpenNodes        any
+	// Nodes are the cells of the map of nodes; none where there is no map. NodesTitle counts them,
+	// NodeLegend explains the signs of narrow cells, or of others, Room says how many large claims fit,
+	// the most important text of both first, and OpenNodes is opened for all of them.
+	Nodes      []widget.HeatGroup
+	NodesTitle string
+	NodeLegend func(narrow bool) []string
+	Room       []string
+	OpenNodes  any
 	// Node returns the node of a cell, by its key.
 	Node func(key string) Node
 	// Names are the short names of classes.

@@ -3,23 +3,11 @@
 
 package overview
 
-import (
-	"strings"
-
-	"github.com/charmbracelet/x/ansi"
-
-	"github.com/kubectl-dra/kubectl-dra/pkg/english"
-)
-
 // nodes returns the map of the nodes. The cursor moves between its cells.
 func (p *Page) nodes() box {
 	selected := func(int) Node { return p.model.Node(p.cells.Selected()) }
-	title, foot := "Nodes "+english.Thousands(p.cells.Count()), p.model.Room
-	if with := strings.TrimPrefix(foot+gap+p.model.NodeLegend, gap); len(title)+len(gap)+ansi.StringWidth(with) < p.leftWidth() {
-		foot = with
-	}
 	return box{
-		name: "nodes", title: title, foot: foot, cells: &p.cells, count: p.cells.Count(), all: p.model.OpenNodes,
+		name: "nodes", title: "Nodes " + p.model.NodesTitle, cells: &p.cells, count: p.cells.Count(), all: p.model.OpenNodes,
 		id:    func(int) string { return "" },
 		open:  func(i int) any { return selected(i).Open },
 		item:  func(i int) any { return selected(i).Item },

@@ -16,7 +16,8 @@ import (
 // mapped makes a page with a map of so many nodes.
 func mapped(width, height, nodes int) *Page {
 	m := model(20)
-	m.Room, m.NodeLegend, m.OpenNodes = "8 fit on 2 nodes", "▇ used", "all nodes"
+	m.Room, m.OpenNodes = []string{"8 fit on 2 nodes"}, "all nodes"
+	m.NodeLegend = func(bool) []string { return []string{"▇ used"} }
 	m.Node = func(key string) Node { return Node{About: []string{"this is " + key}, Open: "open " + key, Item: key} }
 	m.Nodes = []widget.HeatGroup{{}}
 	for i := range nodes {

@@ -234,8 +234,12 @@ func (p *Page) draw(b *box) []string {
 		// The cell is marked, not its row.
 		clear(keys)
 	}
+	remarks := b.remarks
+	if b.cells != nil {
+		remarks = append(p.model.NodeLegend(p.cells.Narrow()), p.model.Room...)
+	}
 	lines := make([]string, 0, b.height+1)
-	lines = append(lines, p.look.Heading(b.width, b.title, b.foot, p.look.Say(widget.Faint, head)))
+	lines = append(lines, p.look.Heading(b.width, b.title, remarks, p.look.Say(widget.Faint, head)))
 	if p.plain {
 		return append(lines[:0], p.printed(b, rows)...)
 	}

@@ -71,7 +71,7 @@ const maxName = 28
 func (p *Page) capacity() box {
 	rows := p.model.Classes.Rows
 	return box{
-		name: "capacity", title: "Capacity", foot: p.legend(), count: len(rows), none: p.model.Classes.None, all: p.model.Classes.All,
+		name: "capacity", title: "Capacity", remarks: p.legend(), count: len(rows), none: p.model.Classes.None, all: p.model.Classes.All,
 		id:    func(i int) string { return rows[i].Name },
 		open:  func(i int) any { return rows[i].Open },
 		item:  func(i int) any { return rows[i].Item },
@@ -193,9 +193,9 @@ func noteAfter(note string) string {
 }
 
 // legend explains the signs of the bars that are on the page.
-func (p *Page) legend() string {
+func (p *Page) legend() []string {
 	if p.plain {
-		return ""
+		return nil
 	}
 	used := map[string]bool{}
 	for i := range p.model.Classes.Rows {
@@ -214,7 +214,7 @@ func (p *Page) legend() string {
 			parts = append(parts, p.look.Say(sign.Tone, sign.Glyph)+" "+p.look.Say(widget.Faint, sign.Means))
 		}
 	}
-	return strings.Join(parts, gap)
+	return parts
 }
 
 func (p *Page) hasHistory() bool {

@@ -6,6 +6,7 @@ package views
 import (
 	"cmp"
 	"fmt"
+	"strconv"
 	"strings"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
@@ -42,20 +43,27 @@ func NodeStrip(l *widget.Look, n *inventory.Node) string {
 	return text.String()
 }
 
-// NodeCell returns the sign of a node: its problem or else how much of it is used.
-func NodeCell(l *widget.Look, n *inventory.Node) (string, widget.Tone) {
-	c := &n.Devices
-	switch {
-	case n.IsAway():
-		return l.Glyphs.Unhealthy, widget.Bad
-	case n.Cordoned:
-		return l.Glyphs.Closed, widget.Warning
-	case c.Tainted > 0, c.TaintedInUse > 0, c.Unhealthy > 0:
-		return l.Glyphs.Tainted, widget.Warning
+// NodeCell returns the cell of a node: how much of it is used, with a sign for its trouble. Where
+// there is room for one sign, the share is a digit, in eighths, for a node in trouble.
+func NodeCell(l *widget.Look, n *inventory.Node) widget.HeatCell {
+	step := min(n.Used()*widget.Levels/max(n.Devices.Total, 1), widget.Levels-1)
+	cell := widget.HeatCell{Key: n.Scope, Glyph: l.Glyphs.Levels[step], Tone: widget.Level(step), MarkTone: widget.Warning}
+	switch digit := strconv.Itoa(step + 1); n.Trouble() {
+	case inventory.AwayNode:
+		cell.Mark, cell.Alone, cell.MarkTone = l.Glyphs.Unhealthy, l.Glyphs.Unhealthy, widget.Bad
+	case inventory.CordonedNode:
+		cell.Mark, cell.Alone = l.Glyphs.Closed, digit
+	case inventory.DevicesInTrouble:
+		cell.Mark, cell.Alone = l.Glyphs.Tainted, digit
+	case inventory.TaintedNode:
+		cell.Mark, cell.MarkTone = nodeTaintSign, widget.Faint
+	case inventory.NoTrouble:
 	}
-	step := min((c.Allocated+c.Shared)*widget.Levels/max(c.Total, 1), widget.Levels-1)
-	return l.Glyphs.Levels[step], widget.Level(step)
+	return cell
 }
+
+// nodeTaintSign marks a node with a taint of its own.
+const nodeTaintSign = "t"
 
 // NodeGroups draws nodes as cells, in groups; a node is known by its scope.
 func NodeGroups(l *widget.Look, snap *snapshot.Snapshot, nodes []*inventory.Node, by inventory.Grouping, order inventory.Order) []widget.HeatGroup {
@@ -64,8 +72,7 @@ func NodeGroups(l *widget.Look, snap *snapshot.Snapshot, nodes []*inventory.Node
 	for _, g := range groups {
 		drawn := widget.HeatGroup{Name: g.Name, Cells: make([]widget.HeatCell, 0, len(g.Nodes))}
 		for _, n := range g.Nodes {
-			glyph, tone := NodeCell(l, n)
-			drawn.Cells = append(drawn.Cells, widget.HeatCell{Key: n.Scope, Glyph: glyph, Tone: tone})
+			drawn.Cells = append(drawn.Cells, NodeCell(l, n))
 		}
 		if by.Any() {
 			drawn.Name, drawn.Note = cmp.Or(g.Name, "(none)"), groupNote(g, order)
@@ -88,11 +95,18 @@ func groupNote(g *inventory.NodesTogether, o inventory.Order) string {
 	return fmt.Sprintf("%3d %%  %d %s", g.Used*100/max(g.Total, 1), n, what)
 }
 
-// NodeLegend explains the signs of cells.
-func NodeLegend(l *widget.Look) string {
+// NodeLegend explains the cells of a map, the most important text first. Narrow is for cells with room
+// for one sign.
+func NodeLegend(l *widget.Look, narrow bool) []string {
 	g := &l.Glyphs
-	return scale(l) + " used  " +
-		l.Say(widget.Warning, g.Closed) + " cordoned  " + l.Say(widget.Warning, g.Tainted) + " tainted, unhealthy  " + l.Say(widget.Bad, g.Unhealthy) + " not usable"
+	away, used := l.Say(widget.Bad, g.Unhealthy)+" not usable", scale(l)+" used"
+	if narrow {
+		return []string{l.Say(widget.Warning, "1-8") + " used, in trouble", away, used}
+	}
+	return []string{
+		l.Say(widget.Warning, g.Tainted) + " devices in trouble", l.Say(widget.Warning, g.Closed) + " cordoned", away,
+		l.Say(widget.Faint, nodeTaintSign) + " node tainted", used,
+	}
 }
 
 // scale draws all steps.
@@ -107,8 +121,8 @@ func scale(l *widget.Look) string {
 // MapHelp explains the map of nodes.
 func MapHelp(l *widget.Look) string {
 	g := &l.Glyphs
-	return l.Say(widget.Strong, "Map of nodes") + fmt.Sprintf("  %s share of the devices that claims use, in eighths: from under 13 %% to 88 %% and more; %s cordoned, %s devices tainted or unhealthy, %s not ready, gone or without usable devices. Behind a group: its share, and how many of its nodes are all free.",
-		scale(l), l.Say(widget.Warning, g.Closed), l.Say(widget.Warning, g.Tainted), l.Say(widget.Bad, g.Unhealthy))
+	return l.Say(widget.Strong, "Map of nodes") + fmt.Sprintf("  %s share of the devices that claims use or block, in eighths: from under 13 %% to 88 %% and more; %s cordoned, %s with a taint of the node, %s devices tainted, unhealthy or unusable, %s not ready, gone or without usable devices. Where a cell is one sign, the digits 1 to 8 are the share of a node that is cordoned or has such devices. Behind a group: its share, and how many of its nodes are all free.",
+		scale(l), l.Say(widget.Warning, g.Closed), l.Say(widget.Faint, nodeTaintSign), l.Say(widget.Warning, g.Tainted), l.Say(widget.Bad, g.Unhealthy))
 }
 
 // aboutNode returns lines about a node.

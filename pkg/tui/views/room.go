@@ -18,19 +18,19 @@ import (
 )
 
 // NodeRoom says on how many nodes a claim fits for as many devices of the most common class
-// as one node has, and how many nodes have some of them available.
-func NodeRoom(ctx context.Context, facts *cluster.Cluster, known *inventory.Inventory) (string, error) {
+// as one node has, and how many nodes are partly free, a text each. If that is not known, it says why.
+func NodeRoom(ctx context.Context, facts *cluster.Cluster, known *inventory.Inventory) ([]string, error) {
 	classes, err := known.Classes(ctx)
 	if err != nil {
-		return "", err
+		return nil, err
 	}
 	if len(classes) == 0 {
-		return "no DeviceClasses", nil
+		return []string{"no DeviceClasses"}, nil
 	}
 	class := slices.MaxFunc(classes, func(a, b api.Class) int { return a.Devices - b.Devices })
 	ids, _, err := known.Choose(ctx, facts.Snapshot.Class(class.Name).Spec.Selectors)
 	if err != nil {
-		return "", err
+		return nil, err
 	}
 	perNode, most := map[string]int{}, 0
 	for _, id := range ids {
@@ -42,7 +42,7 @@ func NodeRoom(ctx context.Context, facts *cluster.Cluster, known *inventory.Inve
 		}
 	}
 	if most == 0 {
-		return "no class has devices on a node", nil
+		return []string{"no class has devices on a node"}, nil
 	}
 	spec := &resourceapi.ResourceClaimSpec{Devices: resourceapi.DeviceClaim{Requests: []resourceapi.DeviceRequest{{
 		Name: "devices", Exactly: &resourceapi.ExactDeviceRequest{DeviceClassName: class.Name, AllocationMode: resourceapi.DeviceAllocationModeExactCount, Count: int64(most)},
@@ -52,10 +52,10 @@ func NodeRoom(ctx context.Context, facts *cluster.Cluster, known *inventory.Inve
 	state = state.Amended(with)
 	found, err := forecast.CountShape(ctx, state, shape, 1)
 	if err != nil {
-		return "", err
+		return nil, err
 	}
 	if found.Verdict == api.Undetermined {
-		return "not known on how many nodes large claims fit: " + found.Summary, nil
+		return []string{"not known on how many nodes large claims fit: " + found.Summary}, nil
 	}
 	fits := 0
 	for i := range found.Nodes {
@@ -63,14 +63,41 @@ func NodeRoom(ctx context.Context, facts *cluster.Cluster, known *inventory.Inve
 			fits += found.Nodes[i].Count
 		}
 	}
-	some := 0
-	nodes := known.Nodes()
-	for i := range nodes {
-		if c := &nodes[i].Devices; c.Free > 0 && c.Free < c.Total {
-			some++
+	partly := 0
+	for _, g := range inventory.GroupNodes(facts.Snapshot, realNodes(known.Nodes()), inventory.Grouping{}, inventory.ByName) {
+		partly += g.Partly
+	}
+	return []string{fmt.Sprintf("%d of %s fit on %s", most, class.Name, NodeCount(fits)), "partly free: " + NodeCount(partly)}, nil
+}
+
+// realNodes leaves out what devices for several nodes have in place of one.
+func realNodes(all []inventory.Node) []*inventory.Node {
+	var nodes []*inventory.Node
+	for i := range all {
+		if all[i].Name != "" {
+			nodes = append(nodes, &all[i])
 		}
 	}
-	return fmt.Sprintf("%d of %s fit on %s; partly free: %s", most, class.Name, NodeCount(fits), NodeCount(some)), nil
+	return nodes
+}
+
+// NodesText counts nodes with devices, and what devices for several nodes have in place of one: "11
+// nodes with devices, 1 set of nodes". Of is the number of all nodes; 0 if that is not known.
+func NodesText(nodes []*inventory.Node, of int) string {
+	sets := 0
+	for _, n := range nodes {
+		if n.Name == "" {
+			sets++
+		}
+	}
+	text := NodeCount(len(nodes) - sets)
+	if of > 0 {
+		text = english.Thousands(len(nodes)-sets) + " of " + english.Thousands(of)
+	}
+	if text += " with devices"; sets > 0 {
+		text += ", " + english.Count(sets, "set") + " of nodes"
+	}
+	return text
 }
 
 // NodeCount returns "5,000 nodes".

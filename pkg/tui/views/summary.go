@@ -44,7 +44,7 @@ type Summary struct {
 	Nodes []*inventory.Node
 	By    inventory.Grouping
 	Order inventory.Order
-	Room  string
+	Room  []string
 }
 
 // Model returns the first page.
@@ -59,7 +59,12 @@ func (s *Summary) Model(o *inventory.Overview) overview.Model {
 		m.Waiting = scaled(slices.Clone(s.Hours["waiting"]))
 	}
 	if len(s.Nodes) > 0 {
-		m.Nodes, m.NodeLegend = NodeGroups(s.Look, s.Cluster.Snapshot, s.Nodes, s.By, s.Order), NodeLegend(s.Look)
+		m.Nodes, m.NodeLegend = NodeGroups(s.Look, s.Cluster.Snapshot, s.Nodes, s.By, s.Order), func(narrow bool) []string { return NodeLegend(s.Look, narrow) }
+		all := len(s.Cluster.Snapshot.Nodes)
+		if s.Cluster.Snapshot.Gap(snapshot.ResourceNodes) != nil {
+			all = 0
+		}
+		m.NodesTitle = NodesText(s.Nodes, all)
 		m.Room, m.OpenNodes = s.Room, &Place{View: Nodes, Map: &NodeMap{By: s.By, Order: s.Order}}
 		m.Node = func(key string) overview.Node {
 			at := slices.IndexFunc(s.Nodes, func(n *inventory.Node) bool { return n.Scope == key })

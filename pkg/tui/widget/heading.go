@@ -4,24 +4,42 @@
 package widget
 
 import (
+	"slices"
 	"strings"
 
 	"charm.land/lipgloss/v2"
 	"github.com/charmbracelet/x/ansi"
 )
 
-// Heading returns a title, a remark beside it, and the titles of columns on the right. Where there is
-// too little room, the remark is cut, and then columns lose their titles, the first of them first.
-func (l *Look) Heading(width int, title, remark, columns string) string {
+// Heading returns a title, remarks beside it, and the titles of columns on the right. Where there is
+// too little room, remarks are left out, the first is cut, and then columns lose their titles, the
+// first of them first.
+func (l *Look) Heading(width int, title string, remarks []string, columns string) string {
 	text := l.Header.Render(ansi.Truncate(title, max(width, 0), l.Glyphs.More))
 	columns = l.fromGap(columns, width-lipgloss.Width(text)-len(headingGap))
-	if room := width - lipgloss.Width(text+columns) - 2*len(headingGap); remark != "" && room > 0 {
-		text += headingGap + ansi.Truncate(remark, room, l.Glyphs.More)
+	if remark := l.Fitting(remarks, width-lipgloss.Width(text+columns)-2*len(headingGap)); remark != "" {
+		text += headingGap + remark
 	}
 	return Padded(text, width-lipgloss.Width(columns)) + columns
 }
 
 const headingGap = "  "
+
+// Fitting returns the remarks that have room in a width beside each other; if none has, the first of
+// them, cut.
+func (l *Look) Fitting(remarks []string, width int) string {
+	remarks = slices.DeleteFunc(slices.Clone(remarks), func(remark string) bool { return remark == "" })
+	text := ""
+	for _, remark := range remarks {
+		if with := strings.TrimPrefix(text+headingGap+remark, headingGap); ansi.StringWidth(with) <= width {
+			text = with
+		}
+	}
+	if text == "" && len(remarks) > 0 && width > 0 {
+		return ansi.Truncate(remarks[0], width, l.Glyphs.More)
+	}
+	return text
+}
 
 // fromGap returns the end of a text that has room in a width: from its beginning, or from a gap.
 func (l *Look) fromGap(text string, width int) string {

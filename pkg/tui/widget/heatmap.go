@@ -16,10 +16,32 @@ import (
 // HeatCell is one thing.
 type HeatCell struct {
 	// Key tells cells apart.
-	Key   string
+	Key string
+	// Glyph fills the cell, in a tone.
 	Glyph string
 	Tone  Tone
+	// Mark stands at the end of a cell that has room for it, Alone in place of all where there is
+	// room for one sign; both may be empty.
+	Mark, Alone string
+	MarkTone    Tone
 }
+
+// draw draws a cell as wide as it is.
+func (c *HeatCell) draw(l *Look, width int) string {
+	switch {
+	case width < 1:
+		return ""
+	case width == 1 && c.Alone != "":
+		return l.Say(c.MarkTone, c.Alone)
+	case width == 1 || c.Mark == "":
+		return l.Say(c.Tone, strings.Repeat(c.Glyph, width))
+	default:
+		return l.Say(c.Tone, strings.Repeat(c.Glyph, width-1)) + l.Say(c.MarkTone, c.Mark)
+	}
+}
+
+// plain reports whether a cell has nothing but its filling.
+func (c *HeatCell) plain() bool { return c.Mark == "" && c.Alone == "" }
 
 // HeatGroup is a set of cells that stand together.
 type HeatGroup struct {
@@ -341,13 +363,16 @@ func (m *HeatMap) draw(l *Look, group, from int, cursor bool) string {
 	for at := from; at < to; {
 		// Cells with one tone are drawn at once.
 		end := at + 1
-		apart := func(at int) bool { return cursor && at == m.at }
+		apart := func(at int) bool { return cursor && at == m.at || !g.Cells[at].plain() }
 		for end < to && g.Cells[end].Tone == g.Cells[at].Tone && !apart(at) && !apart(end) {
 			end++
 		}
-		if apart(at) {
+		switch {
+		case cursor && at == m.at:
 			text.WriteString(l.selectCell(&g.Cells[at], s.cell))
-		} else {
+		case apart(at):
+			text.WriteString(g.Cells[at].draw(l, s.cell))
+		default:
 			run := make([]string, 0, end-at)
 			for _, cell := range g.Cells[at:end] {
 				run = append(run, strings.Repeat(cell.Glyph, s.cell))
@@ -378,8 +403,11 @@ func (l *Look) selectCell(c *HeatCell, width int) string {
 		}
 		return mark + text + plain
 	}
-	return sign(before) + l.Say(c.Tone, strings.Repeat(c.Glyph, width-len([]rune(before+after)))) + sign(after)
+	return sign(before) + c.draw(l, width-len([]rune(before+after))) + sign(after)
 }
+
+// Narrow reports whether a cell has room for one sign only.
+func (m *HeatMap) Narrow() bool { return m.shape.cell == 1 }
 
 // Lines says how much of the map is seen; empty if all of it is.
 func (m *HeatMap) Lines() string {

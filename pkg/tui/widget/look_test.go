@@ -168,12 +168,12 @@ func TestHeading(t *testing.T) {
 		20: "Causes 3  pods  who ",
 		12: "Causes 3    ",
 	} {
-		if got := ansi.Strip(l.Heading(width, "Causes 3", "since 14:02: +2 causes, -1", "pods  who ")); strings.TrimRight(got, " ") != strings.TrimRight(want, " ") {
+		if got := ansi.Strip(l.Heading(width, "Causes 3", []string{"since 14:02: +2 causes, -1"}, "pods  who ")); strings.TrimRight(got, " ") != strings.TrimRight(want, " ") {
 			t.Errorf("at %d, the heading is\n%q, want\n%q", width, got, want)
 		}
 	}
 	for width := 1; width < 60; width++ {
-		if got := ansi.StringWidth(l.Heading(width, "Causes 12", "since 14:02: +2 causes", "pods  who ")); got != width {
+		if got := ansi.StringWidth(l.Heading(width, "Causes 12", []string{"since 14:02: +2 causes"}, "pods  who ")); got != width {
 			t.Errorf("at %d, a heading is %d wide", width, got)
 		}
 	}
