@@ -6,14 +6,17 @@ package cause
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+	resourceapi "k8s.io/api/resource/v1"
 
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain"
+	"github.com/kubectl-dra/kubectl-dra/pkg/inventory"
 	"github.com/kubectl-dra/kubectl-dra/pkg/shell"
 	"github.com/kubectl-dra/kubectl-dra/pkg/whatif"
 )
@@ -147,18 +150,23 @@ func waitsForClaims(e *api.Explanation) bool {
 // fromFull adds a pod to the cause of each class that has too few available devices for it.
 func (f *finder) fromFull(s *stuck) {
 	type lack struct {
-		class string
-		needs int64
+		class    string
+		needs    int64
+		capacity string
 	}
 	var all, lacks []lack
 	for i := range s.full.Claims {
 		for j := range s.full.Claims[i].Requests {
 			r := &s.full.Claims[i].Requests[j]
-			one := lack{r.DeviceClass, max(r.Needs, 1)}
+			one := lack{class: r.DeviceClass, needs: max(r.Needs, 1)}
 			all = append(all, one)
-			if int64(r.MostOnOneNode) < one.needs {
-				lacks = append(lacks, one)
+			if int64(r.MostOnOneNode) >= one.needs {
+				continue
 			}
+			if slices.ContainsFunc(r.Rejected, func(by api.Rejection) bool { return by.Code == api.CapacityInsufficient }) {
+				one.capacity = f.capacityOf(s, s.full.Claims[i].PodClaim, r.Name)
+			}
+			lacks = append(lacks, one)
 		}
 	}
 	if len(lacks) == 0 {
@@ -169,25 +177,66 @@ func (f *finder) fromFull(s *stuck) {
 		c.Severity = api.SeverityWarning
 		f.blame(c, api.Ref("DeviceClass", "", l.class))
 		if c.needs == nil {
-			c.needs = map[*stuck]int64{}
+			c.needs, c.capacity = map[*stuck]int64{}, map[*stuck]string{}
 		}
 		c.needs[s] += l.needs
+		c.capacity[s] = cmp.Or(c.capacity[s], l.capacity)
 		c.suffer(s)
 	}
 }
 
-// describeFull says how many devices of a class the pods of a cause lack.
+// capacityOf returns the capacity that a request of a pod asks of each device, such as "80G of
+// bandwidth"; empty if it asks for none. The request is named as an answer names it.
+func (f *finder) capacityOf(s *stuck, podClaim, request string) string {
+	var parts []string
+	add := func(name string, capacity *resourceapi.CapacityRequirements) {
+		if name != request || capacity == nil {
+			return
+		}
+		for _, of := range slices.Sorted(maps.Keys(capacity.Requests)) {
+			quantity := capacity.Requests[of]
+			parts = append(parts, inventory.QuantityText(quantity.String())+" of "+string(of))
+		}
+	}
+	for _, pc := range f.cluster.Claims.OfPod(s.pod) {
+		if pc.Claim == nil || pc.Entry != podClaim {
+			continue
+		}
+		for i := range pc.Claim.Spec.Devices.Requests {
+			r := &pc.Claim.Spec.Devices.Requests[i]
+			if r.Exactly != nil {
+				add(r.Name, r.Exactly.Capacity)
+			}
+			for j := range r.FirstAvailable {
+				add(r.Name+"/"+r.FirstAvailable[j].Name, r.FirstAvailable[j].Capacity)
+			}
+		}
+	}
+	return strings.Join(parts, " and ")
+}
+
+// describeFull says how many devices of a class, or how much of a capacity of them, the pods of a cause
+// lack.
 func (f *finder) describeFull(c *cause) {
 	pods, needs := 0, int64(0)
+	var capacity []string
 	for _, s := range c.stuck {
 		if f.in(s.ref.Namespace) {
 			pods++
 			needs += c.needs[s]
+			if !slices.Contains(capacity, c.capacity[s]) {
+				capacity = append(capacity, c.capacity[s])
+			}
 		}
 	}
 	c.Message = fmt.Sprintf("%s %s for %s of %s", english.Count(pods, "pod"), english.Plural(pods, "waits", "wait"), english.Count(int(needs), "device"), c.key.group)
+	// Devices that are shared need not be free.
+	short := !slices.Contains(capacity, "")
+	if short {
+		c.Message += " with " + english.Sample(capacity, 2) + "; " + english.Plural(int(needs), "no device has", "too few devices have") + " that much left"
+	}
 	for i := range f.overview.Capacity {
-		if have := &f.overview.Capacity[i]; have.Class == c.key.group {
+		if have := &f.overview.Capacity[i]; have.Class == c.key.group && !short {
 			c.Message += fmt.Sprintf("; %d of %d %s free", have.Devices.Free, have.Devices.Total, english.Plural(have.Devices.Free, "is", "are"))
 			switch {
 			case have.Devices.Free == 0:

@@ -70,6 +70,9 @@ type cause struct {
 	safe int
 	// needs has how many devices each pod lacks, for a class whose devices are in use.
 	needs map[*stuck]int64
+	// capacity has the capacity of which devices have too little left for a pod, such as "80G of
+	// bandwidth".
+	capacity map[*stuck]string
 }
 
 // suffer adds a pod to a cause.

@@ -54,8 +54,8 @@ func waitingColumns(numbers []int) []Column[cause.Row] {
 	}
 }
 
-// AnswerWords returns the verdict of a row in a few words: where the pods fit, and the numbers of
-// their causes among all.
+// AnswerWords returns the verdict of a row in a few words: the numbers of the causes among all, which
+// tell the most, and where or when the pods fit.
 func AnswerWords(r *cause.Row, causes []api.Cause) string {
 	_, numbers := cause.Same(causes)
 	return waitingAnswer(r, numbers)
@@ -76,7 +76,7 @@ func waitingAnswer(r *cause.Row, numbers []int) string {
 		return causeNumbers(r.Causes, numbers)
 	}
 	if len(r.Causes) > 0 {
-		text += ": " + causeNumbers(r.Causes, numbers)
+		text = causeNumbers(r.Causes, numbers) + ": " + text
 	}
 	return text
 }
