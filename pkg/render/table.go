@@ -479,7 +479,7 @@ func TeamColumns() []Column[inventory.Team] {
 		{Name: "Class", Cell: func(t *inventory.Team) string { return t.Class }},
 		bounds("Used", func(t *inventory.Team) int { return t.Used }, func(t *inventory.Team) api.Bound { return atLeast(t.UsedIsLowerBound) }),
 		{
-			Name: "Share",
+			Name: "Share of class",
 			Cell: func(t *inventory.Team) string {
 				if t.UsedIsLowerBound {
 					return "?"

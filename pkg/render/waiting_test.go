@@ -41,8 +41,8 @@ func TestWaiting(t *testing.T) {
      you: request 8 devices
 
 NAMESPACE   NAME                 STAGE        AGE         ANSWER
-ml          job/train (2 pods)   Allocation   60s         never here: cause 1
-dev         two                  Allocation   30s         error: cause 1
+ml          job/train (2 pods)   Allocation   60s         cause 1: never here
+dev         two                  Allocation   30s         cause 1: error
 dev         three                Allocation   <unknown>   fits on n1
 dev         four                 Allocation   <unknown>   For kube-scheduler, but scheduler x decides: The allocator picks n1.
 `

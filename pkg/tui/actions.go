@@ -57,6 +57,7 @@ func (m *Model) leave() []action {
 // section with the cursor.
 func (m *Model) askForFilter() tea.Cmd {
 	var cmd tea.Cmd
+	prompt, left := "filter", (func() tea.Cmd)(nil)
 	if m.top() == screen(m.first) {
 		place, ok := m.first.page.Section().(*views.Place)
 		if !ok {
@@ -64,9 +65,10 @@ func (m *Model) askForFilter() tea.Cmd {
 			return nil
 		}
 		cmd = m.show(place.View)
+		prompt, left = "filter "+place.View.String(), func() tea.Cmd { return m.show(views.Overview) }
 	}
 	if s, ok := m.top().(*listScreen); ok {
-		s.askForFilter(m.host)
+		s.askForFilter(m.host, prompt, left)
 		return cmd
 	}
 	m.message = "only lists can be filtered"

@@ -310,8 +310,10 @@ func TestFilterOnFirstPage(t *testing.T) {
 	s.keys("/", `"cordoned`, "enter")
 	s.shows("[9 causes:13]", "1/1 of 13 causes, filter cordoned", "1 node is cordoned: gpu-08")
 	s.keys("1", "home", "/", `"nic`)
-	s.shows("[7 classes]", "1/1 of 4 classes")
-	s.keys("esc", "1", "end", "/", `"vision`, "enter")
+	s.shows("[7 classes]", "1/1 of 4 classes", "filter classes: nic")
+	s.keys("esc")
+	s.shows("[1 overview]")
+	s.keys("end", "/", `"vision`, "enter")
 	s.shows("[0 teams]", "1/2 of 9 rows")
 }
 
@@ -367,7 +369,7 @@ func TestRefusedWorkload(t *testing.T) {
 	s.shows("research/replicaset/refused")
 	s.lacks("no pod waits")
 	s.keys("6")
-	s.shows("research/replicaset/refused", "1/1 pending")
+	s.shows("research/replicaset/refused", "1/1 rows, 0 pods")
 	s.keys("enter")
 	s.shows("why ReplicaSet research/refused")
 }

@@ -87,6 +87,10 @@ func TestFilter(t *testing.T) {
 	s.shows("1/28 of 104 devices")
 	s.keys("esc", "/", `"~[`)
 	s.shows("read the filter", "mig-0")
+	s.keys("esc", "/", `"colum:gpu`)
+	s.shows("0 of 104 devices", "no column colum among pool, device, state, claim, pods, health, taints")
+	s.keys("esc", "/", `"taints:ecc`)
+	s.shows("1/1 of 104 devices")
 	s.keys("esc", "5", "/", `"--where true`)
 	s.shows("--where is for devices")
 }
@@ -163,7 +167,7 @@ func TestLive(t *testing.T) {
 	source := newMoving(before)
 	now := before.Now()
 	s := newSession(t, Options{Source: source, Now: func() time.Time { return now }}, 200, 60)
-	s.shows("Waiting 10", "Causes 13", "never here: cause 3", "none since")
+	s.shows("Waiting 10", "Causes 13", "cause 3: never here", "none since")
 	s.keys("5", "/", `"finetune`, "enter")
 	if strings.Contains(s.selected(), "•") {
 		t.Errorf("a row is marked although nothing changed: %s", s.selected())
@@ -282,7 +286,7 @@ func TestHostile(t *testing.T) {
 func TestReasonsAndFilter(t *testing.T) {
 	s := newSession(t, Options{Source: live.NewFixed(example(t)), Fixed: true, Settings: Settings{View: "nodes"}}, 120, 30)
 	s.keys("6", "/", `"fits on`, "enter")
-	s.shows("1/1 of 10 pending", "finetune-0")
+	s.shows("1/1 of 10 rows, 1 pod,", "finetune-0")
 }
 
 // TestWaitingPods lists pods that no pending claim stands for: one whose claim does
@@ -358,7 +362,7 @@ func TestClaimsWithoutPod(t *testing.T) {
 	s := newSession(t, Options{Source: live.NewFixed(example(t).With(&snapshot.Snapshot{Claims: []*resourceapi.ResourceClaim{spare}})), Fixed: true, Name: "a file"}, 120, 50)
 	s.shows("10 pods wait", "1 claim without a pod", "Waiting 10")
 	s.keys("6")
-	s.shows("11 pending", "media/spare", "error, no pod uses it")
+	s.shows("11 rows, 10 pods", "media/spare", "error, no pod uses it")
 }
 
 // TestCancelledFilter goes back to the row that was selected before.

@@ -4,8 +4,11 @@
 package tui
 
 import (
+	"slices"
+
 	tea "charm.land/bubbletea/v2"
 
+	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/inventory"
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/live"
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/views"
@@ -62,6 +65,11 @@ func (m *Model) chooseObject() tea.Cmd {
 	return choose(m.host, "find", func() []widget.Found { return names(p) }, func(item widget.Found) tea.Cmd {
 		// What is found is shown whatever its namespace.
 		m.namespace = ""
+		if item.Kind == "node" && !slices.ContainsFunc(p.Inventory.Nodes(), func(n inventory.Node) bool { return n.Scope == item.Name }) {
+			// The list has nodes with devices.
+			m.message = "node " + item.Name + " has no devices"
+			return m.push(newPage(views.YAMLText(&inventory.Node{Node: api.Node{Name: item.Name}})))
+		}
 		return m.goTo(kinds[item.Kind], item.Name)
 	})
 }
@@ -80,11 +88,8 @@ func names(p *live.Picture) []widget.Found {
 	for _, class := range p.Cluster.Snapshot.Classes {
 		add("class", class.Name)
 	}
-	nodes := p.Inventory.Nodes()
-	for i := range nodes {
-		if nodes[i].Name != "" {
-			add("node", nodes[i].Scope)
-		}
+	for _, node := range p.Cluster.Snapshot.Nodes {
+		add("node", node.Name)
 	}
 	for i := range p.Pools {
 		add("pool", inventory.PoolName(&p.Pools[i]))
@@ -99,7 +104,10 @@ func names(p *live.Picture) []widget.Found {
 // goTo shows a view and selects a row of it.
 func (m *Model) goTo(id views.ID, row string) tea.Cmd {
 	if id >= views.Pods {
-		m.view = map[views.ID]views.ID{views.Pods: views.Claims, views.Findings: views.Causes}[id]
+		if id == views.Findings {
+			m.view = views.Causes
+		}
+		// Pods belong to no view: it leads back to the one from which somebody came.
 		m.stack = []screen{m.views[m.view]}
 		list := newList(id, views.Scope{})
 		list.table.Choose(row)

@@ -101,9 +101,11 @@ func TestGoTo(t *testing.T) {
 	s.keys("7", "enter", ":", `"tain`, "enter")
 	s.shows("[8 taints]")
 	s.keys(":", `"pods`, "enter")
-	s.shows("claims > pods", "ablation-0")
+	s.shows("taints > pods", "ablation-0")
 	s.keys(":", "esc")
-	s.shows("claims > pods")
+	s.shows("taints > pods")
+	s.keys("esc")
+	s.shows("[8 taints]")
 	s.keys(":", `"q`, "enter")
 	if !s.quit {
 		t.Error(":q does not end the dashboard")
@@ -126,7 +128,7 @@ func TestPages(t *testing.T) {
 // TestFind finds an object of any kind, whatever is shown.
 func TestFind(t *testing.T) {
 	for query, want := range map[string][]string{
-		"gpu-03/gpu-7": {"[4 devices]", "gpu-03"}, "pretrain0gpus": {"[5 claims]", "pretrain-0-gpus"}, "research/sweep-1": {"claims > pods", "sweep-1"},
+		"gpu-03/gpu-7": {"[4 devices]", "gpu-03"}, "pretrain0gpus": {"[5 claims]", "pretrain-0-gpus"}, "research/sweep-1": {"devices > pods", "sweep-1"},
 		"mig-02": {"[2 nodes]", "mig-02"}, "decoder.ex": {"[7 classes]", "decoder.example.com"}, "nic.example.com/gpu-05": {"[3 pools]", "gpu-05"},
 	} {
 		s := browse(t, 120, 40)
@@ -136,6 +138,9 @@ func TestFind(t *testing.T) {
 			t.Errorf("%q selects %q", query, row)
 		}
 	}
+	s := browse(t, 120, 40)
+	s.keys("f", `"cpu-01`, "enter")
+	s.shows("node cpu-01 has no devices", "YAML of Node cpu-01", "kind: Node")
 }
 
 // TestSortPicked sorts by a column that is picked by its name, and back.

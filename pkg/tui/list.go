@@ -13,6 +13,7 @@ import (
 	tea "charm.land/bubbletea/v2"
 	"github.com/charmbracelet/x/ansi"
 
+	"github.com/kubectl-dra/kubectl-dra/pkg/english"
 	"github.com/kubectl-dra/kubectl-dra/pkg/inventory"
 	"github.com/kubectl-dra/kubectl-dra/pkg/render"
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/live"
@@ -317,18 +318,22 @@ func (s *listScreen) chooseGroups(h *host) tea.Cmd {
 	})
 }
 
-// askForFilter filters as it is typed.
-func (s *listScreen) askForFilter(h *host) {
+// askForFilter filters as it is typed. Where it is left, the list is as before, and so is what was
+// shown: left goes there, nil is for the list itself.
+func (s *listScreen) askForFilter(h *host, prompt string, left func() tea.Cmd) {
 	before, row := s.wanted.Filter, s.table.SelectedKey()
 	filter := func(text string) tea.Cmd {
 		s.wanted.Filter = text
 		return s.refresh(h)
 	}
 	h.line.Open(&widget.Question{
-		Prompt: "filter: ", Value: before, Help: views.FilterHelp, Typed: filter, Answered: filter,
+		Prompt: prompt + ": ", Value: before, Help: views.FilterHelp, Typed: filter, Answered: filter,
 		Left: func() tea.Cmd {
 			s.table.Keep(row)
-			return filter(before)
+			if left == nil {
+				return filter(before)
+			}
+			return tea.Batch(filter(before), left())
 		},
 	})
 }
@@ -413,8 +418,9 @@ func (s *listScreen) foot(h *host) string {
 		return h.look.Say(widget.Faint, h.oneLine(fmt.Sprintf("%s %s: being found", h.look.Glyphs.More, s.id)))
 	}
 	of := s.id.String()
-	if s.id == views.Teams {
-		// A team has a row for each class.
+	if s.id == views.Teams || s.id == views.Pending || s.id == views.Nodes {
+		// A team has a row for each class, pods of one owner have one together, and devices for several
+		// nodes have one.
 		of = "rows"
 	}
 	text := fmt.Sprintf("%d %s", len(rows), of)
@@ -423,6 +429,9 @@ func (s *listScreen) foot(h *host) string {
 	}
 	if len(rows) > 0 {
 		text = fmt.Sprintf("%d/%s", s.table.SelectedAt()+1, text)
+	}
+	if s.id == views.Pending {
+		text += ", " + english.Count(views.PodsIn(shown, rows), "pod")
 	}
 	if s.shown.Namespace != "" {
 		text += ", namespace " + s.shown.Namespace
@@ -443,11 +452,15 @@ func (s *listScreen) foot(h *host) string {
 		}
 	}
 	if s.id == views.Nodes {
-		// The signs are worth more than the count.
-		if legend := h.look.Legend(); ansi.StringWidth(text)+3+ansi.StringWidth(legend) > h.width && ansi.StringWidth(legend) <= h.width {
+		// The signs are worth more than the counts.
+		legend := h.look.Legend()
+		for _, counts := range []string{text + ", " + views.NodesText(views.NodesOf(shown, rows), 0), text} {
+			if ansi.StringWidth(counts)+3+ansi.StringWidth(legend) <= h.width {
+				return h.look.Say(widget.Faint, render.Escape(counts)+"   ") + legend
+			}
+		}
+		if ansi.StringWidth(legend) <= h.width {
 			return legend
-		} else if ansi.StringWidth(legend) <= h.width {
-			return h.look.Say(widget.Faint, render.Escape(text)+"   ") + legend
 		}
 		return h.look.Say(widget.Faint, h.oneLine(text+"; "+h.keys.help.Help().Key+" explains the symbols"))
 	}

@@ -12,13 +12,15 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/live"
 )
 
-// TestMap shows nodes as cells, with the room that is left, and opens one.
+// TestMap shows nodes as cells, how full they are also if something is wrong with them, with the room
+// that is left, and opens one.
 func TestMap(t *testing.T) {
 	s := browse(t, 80, 24)
 	s.keys("2", "v")
-	s.shows("›[██] ▇▇▇! ▂▂▂▂", "8 of gpu.example.com fit on 1 node; partly free: 7 nodes", "gpu-01  12 nodes")
+	s.shows("›[██] ▅▅▅! ▂▂▂▂", "8 of gpu.example.com fit on 1 node; partly free: 6 nodes", "gpu-01  11 nodes with devices, 1 set of nodes")
+	s.shows("▅▅▅t ▁▁▁○ ▁▁▁✗ ▆▆▆▆", "! devices in trouble  ○ cordoned  ✗ not usable  t node tainted  ▁▂▃▄▅▆▇█ used")
 	s.keys("l", "l", "h", "l")
-	s.shows("gpu-03  12 nodes")
+	s.shows("gpu-03  11 nodes")
 	s.keys("enter")
 	s.shows("devices of gpu-03")
 	s.keys("esc", "v")
@@ -59,7 +61,7 @@ func TestMapSorted(t *testing.T) {
 func TestMapSortedByOneKey(t *testing.T) {
 	s := browse(t, 160, 30)
 	s.keys("2", "v")
-	s.shows("U F W X sort")
+	s.shows("s sort by")
 	for key, want := range map[string]string{"U": "most used first", "F": "most fragmented first", "W": "most whole nodes free first", "X": "most trouble first"} {
 		s.keys(key)
 		s.shows(want)
@@ -82,7 +84,7 @@ func TestMapSortedByOneKey(t *testing.T) {
 func TestMapOfFleet(t *testing.T) {
 	s := newSession(t, Options{Source: live.NewFixed(fleet.Fleet(5000, 8, 20000)), Fixed: true}, 200, 60)
 	s.keys("2", "G")
-	s.shows("5,000 nodes")
+	s.shows("5,000 nodes with devices")
 	s.lacks(", lines ")
 	s.shows(fmt.Sprintf("Node     node-%05d", 4999))
 }
@@ -93,16 +95,18 @@ func TestMapFirst(t *testing.T) {
 	snap := fleet.Mixed(120)
 	fleet.AddWaiting(snap, 20)
 	s := newSession(t, Options{Source: live.NewFixed(snap), Fixed: true}, 80, 24)
-	s.shows("Nodes 110  8 of gpu.example.com fit on ", "Causes ", "Capacity")
-	s.lacks("Waiting 20")
-	for range 20 {
+	s.shows("Causes ", "Capacity", "Waiting 20")
+	if rows := strings.Count(s.screen(), "/waits-0"); rows < 4 {
+		t.Errorf("%d rows of what waits:\n%s", rows, s.screen())
+	}
+	for range 40 {
 		if strings.Contains(s.screen(), "node-00000, Ready: ") {
 			break
 		}
 		s.keys("j")
 	}
 	s.keys("l")
-	s.shows("node-00001, Ready: 10 devices, 8 allocated, 2 free")
+	s.shows("node-00001, Ready: 10 devices, 8 allocated, 2 free", "Nodes 110 of 120 with devices  ! devices in trouble  ○ cordoned  ✗ not usable")
 	s.keys("U")
 	s.lacks(" ▁▇▆▃█▅▃▁▅▁▇▅")
 	s.keys("U", "b", `"driv`, "enter")
@@ -112,7 +116,7 @@ func TestMapFirst(t *testing.T) {
 	s.keys("esc", "enter")
 	s.shows("devices of node-")
 	s.keys("1", "v")
-	s.lacks("Nodes 110")
+	s.lacks("Nodes 110 of")
 	s.shows("Waiting 20")
 	s.keys("2")
 	s.shows("NODE", "DEVICES")

@@ -96,13 +96,13 @@ func TestPaneOfSentences(t *testing.T) {
 func TestPaneOfFreeLines(t *testing.T) {
 	s := browse(t, 80, 24)
 	s.keys("6")
-	s.shows("Outlook: Not by waiting", "1/10 pending")
-	s.lacks("1/10 pending   Request gpus")
+	s.shows("Outlook: Not by waiting", "1/10 rows, 10 pods")
+	s.lacks("1/10 rows, 10 pods   Request gpus")
 	s.keys("9")
 	s.shows("1/13 causes   you: request 4 devices")
 	s.lacks("ConstraintUnsatisfiable")
 	s.keys("6", "p")
-	s.shows("1/10 pending   Request gpus")
+	s.shows("1/10 rows, 10 pods   Request gpus")
 	s.lacks("Outlook")
 }
 

@@ -69,7 +69,7 @@ func TestUnhealthyDevice(t *testing.T) {
 		}
 	}
 	s.keys("2", "v")
-	s.shows("›[!!] !!!! ▂▂▂▂", "! tainted, unhealthy")
+	s.shows("›[█!] ▅▅▅! ▂▂▂▂", "! devices in trouble")
 	s = newSession(t, Options{Source: source}, 120, 50)
 	if !slices.ContainsFunc(s.lines(), func(line string) bool {
 		return strings.Contains(line, "pod serving/llm-1, stage Running: Device") && strings.HasSuffix(line, " 1  admin")
@@ -123,7 +123,7 @@ func TestPlaceableIsWhatStatusSays(t *testing.T) {
 	row := func(class string) string {
 		for _, line := range s.lines() {
 			if strings.HasPrefix(line, " "+class) {
-				return strings.Join(strings.Fields(line[strings.LastIndex(line, "%"):]), " ")
+				return strings.Join(strings.Fields(line[strings.LastIndex(line, "%"):])[:4], " ")
 			}
 		}
 		return ""

@@ -10,6 +10,7 @@ import (
 
 	"github.com/charmbracelet/x/ansi"
 
+	"github.com/kubectl-dra/kubectl-dra/pkg/english"
 	"github.com/kubectl-dra/kubectl-dra/pkg/render"
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/widget"
 )
@@ -61,7 +62,7 @@ func (p *Page) details(b *box, at, width int) box {
 }
 
 func (p *Page) aboutClass(c *Class) []string {
-	text := []string{fmt.Sprintf("%s of %d used, %s free; claims for one device that can be placed: %s; %d pods wait", c.Used, c.Counts.Total+c.Counts.Gone, c.Free, c.Placeable, c.Waiting)}
+	text := []string{fmt.Sprintf("%s of %d used, %s free, %s placeable; %s %s", c.Used, c.Counts.Total+c.Counts.Gone, c.Free, c.Placeable, english.Count(c.Waiting, "pod"), english.Plural(c.Waiting, "waits", "wait"))}
 	if c.Note != "" {
 		text = append(text, c.Note)
 	}

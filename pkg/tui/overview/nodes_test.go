@@ -26,13 +26,24 @@ func mapped(width, height, nodes int) *Page {
 	return page(width, height, m)
 }
 
-// TestMapOnPage shows every node of a fleet also on the smallest terminals, with wider cells where
-// there is room, and leaves room for causes.
+// TestMapOnPage shows every node of a fleet also on the smallest terminals, where the cursor leads to
+// them, with wider cells where there is room, and leaves room for causes and for what waits.
 func TestMapOnPage(t *testing.T) {
 	for _, c := range []struct{ width, height, nodes, lines, cell int }{
 		{80, 20, 600, 8, 1}, {120, 36, 600, 6, 1}, {200, 56, 600, 16, 2}, {200, 56, 24, 2, 4}, {200, 56, 5000, 27, 1},
 	} {
-		text := ansi.Strip(mapped(c.width, c.height, c.nodes).View())
+		p := mapped(c.width, c.height, c.nodes)
+		if waiting := strings.Count(ansi.Strip(p.View()), "research/pod-"); waiting < 4 {
+			t.Errorf("%dx%d has %d lines of what waits\n%s", c.width, c.height, waiting, ansi.Strip(p.View()))
+		}
+		if c.height < pairLines {
+			for range 100 {
+				if p.Move(1); p.selected == nodesKey {
+					break
+				}
+			}
+		}
+		text := strings.ReplaceAll(ansi.Strip(p.View()), "››", " ▇")
 		lines, cells := 0, 0
 		for line := range strings.SplitSeq(text, "\n") {
 			line = string([]rune(line)[:min(len([]rune(line)), c.width)])

@@ -243,7 +243,7 @@ func TestPane(t *testing.T) {
 		t.Errorf("the pane is not about the selected pod:\n%s", text(p))
 	}
 	p.Move(-3)
-	if !strings.Contains(text(p), "Class gpu.example.com") || !strings.Contains(text(p), "can be placed: 1; 3 pods wait") {
+	if !strings.Contains(text(p), "Class gpu.example.com") || !strings.Contains(text(p), "1 placeable; 3 pods wait") {
 		t.Errorf("the pane is not about the selected class:\n%s", text(p))
 	}
 	p = page(100, 24, model(3))

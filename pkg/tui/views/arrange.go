@@ -84,6 +84,9 @@ func (a Arrangement) Apply(ctx context.Context, p *live.Picture, s widget.Conten
 		rows = append(rows, row)
 	}
 	a.sort(s, rows)
+	if len(rows) == 0 && note == "" {
+		note = unknownColumn(a.Filter, s.Columns())
+	}
 	return rows, note, nil
 }
 

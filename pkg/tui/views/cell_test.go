@@ -55,21 +55,21 @@ func TestGroups(t *testing.T) {
 		order inventory.Order
 		want  []string
 	}{
-		{inventory.Grouping{Label: "rack"}, inventory.ByName, []string{"a █▇  87 %  0 all free", "b ▁○✗  16 %  1 all free", "c ▄▆▁▁  25 %  2 all free"}},
-		{inventory.Grouping{Label: "rack"}, inventory.ByUsed, []string{"a █▇  87 %  0 all free", "c ▄▆▁▁  25 %  2 all free", "b ▁○✗  16 %  1 all free"}},
-		{inventory.Grouping{Label: "rack"}, inventory.ByFragmented, []string{"c ▄▆▁▁  25 %  2 partly free", "a █▇  87 %  1 partly free", "b ▁○✗  16 %  0 partly free"}},
-		{inventory.Grouping{Label: "rack"}, inventory.ByWhole, []string{"c ▄▆▁▁  25 %  2 all free", "b ▁○✗  16 %  1 all free", "a █▇  87 %  0 all free"}},
-		{inventory.Grouping{Label: "rack"}, inventory.ByTrouble, []string{"b ▁○✗  16 %  2 in trouble", "a █▇  87 %  0 in trouble", "c ▄▆▁▁  25 %  0 in trouble"}},
-		{inventory.Grouping{Drivers: true}, inventory.ByName, []string{"gpu █▇▁○✗▄▆▁  40 %  2 all free", "gpu+nic ▁   0 %  1 all free"}},
-		{inventory.Grouping{Label: "nosuch"}, inventory.ByName, []string{"(none) █▇▁○✗▄▆▁▁  36 %  3 all free"}},
-		{inventory.Grouping{}, inventory.ByName, []string{" █▇▁○✗▄▆▁▁"}},
-		{inventory.Grouping{}, inventory.ByUsed, []string{" █▇▆✗▄▁○▁▁"}},
+		{inventory.Grouping{Label: "rack"}, inventory.ByName, []string{"a █▇  87 %  0 all free", "b ▁▁○▅✗  16 %  1 all free", "c ▄▆▁▁  25 %  2 all free"}},
+		{inventory.Grouping{Label: "rack"}, inventory.ByUsed, []string{"a █▇  87 %  0 all free", "c ▄▆▁▁  25 %  2 all free", "b ▁▁○▅✗  16 %  1 all free"}},
+		{inventory.Grouping{Label: "rack"}, inventory.ByFragmented, []string{"c ▄▆▁▁  25 %  2 partly free", "a █▇  87 %  1 partly free", "b ▁▁○▅✗  16 %  0 partly free"}},
+		{inventory.Grouping{Label: "rack"}, inventory.ByWhole, []string{"c ▄▆▁▁  25 %  2 all free", "b ▁▁○▅✗  16 %  1 all free", "a █▇  87 %  0 all free"}},
+		{inventory.Grouping{Label: "rack"}, inventory.ByTrouble, []string{"b ▁▁○▅✗  16 %  2 in trouble", "a █▇  87 %  0 in trouble", "c ▄▆▁▁  25 %  0 in trouble"}},
+		{inventory.Grouping{Drivers: true}, inventory.ByName, []string{"gpu █▇▁▁○▅✗▄▆▁  40 %  2 all free", "gpu+nic ▁   0 %  1 all free"}},
+		{inventory.Grouping{Label: "nosuch"}, inventory.ByName, []string{"(none) █▇▁▁○▅✗▄▆▁▁  36 %  3 all free"}},
+		{inventory.Grouping{}, inventory.ByName, []string{" █▇▁▁○▅✗▄▆▁▁"}},
+		{inventory.Grouping{}, inventory.ByUsed, []string{" █▇▆▅✗▄▁▁○▁▁"}},
 	} {
 		var got []string
 		for _, g := range NodeGroups(&l, snap, nodes, test.by, test.order) {
 			var cells strings.Builder
 			for _, cell := range g.Cells {
-				cells.WriteString(cell.Glyph)
+				cells.WriteString(cell.Glyph + cell.Mark)
 			}
 			got = append(got, strings.TrimRight(g.Name+" "+cells.String()+" "+g.Note, " "))
 		}

@@ -78,13 +78,35 @@ func parseWord(word string) (func(titles, cells []string) bool, error) {
 	}
 	return func(titles, cells []string) bool {
 		if hasTitle {
-			isTitle := func(t string) bool { return strings.EqualFold(strings.ReplaceAll(t, " ", ""), title) }
-			if column := slices.IndexFunc(titles, isTitle); column >= 0 {
+			if column := columnOf(titles, title); column >= 0 {
 				return rest == "" || inOne(cells[column]) != not
 			}
 		}
 		return pattern == "" || slices.ContainsFunc(cells, inAny) != not
 	}, nil
+}
+
+// columnOf returns the column of a title, as filters write it; -1 if there is none.
+func columnOf(titles []string, title string) int {
+	return slices.IndexFunc(titles, func(t string) bool { return strings.EqualFold(strings.ReplaceAll(t, " ", ""), title) })
+}
+
+// unknownColumn names the first column of a filter that no title has, if no row has the word, either;
+// empty if there is none.
+func unknownColumn(filter string, titles []string) string {
+	if strings.HasPrefix(strings.TrimSpace(filter), "--where") {
+		return ""
+	}
+	for word := range strings.FieldsSeq(filter) {
+		if title, _, hasTitle := strings.Cut(strings.TrimPrefix(word, "!"), ":"); hasTitle && columnOf(titles, title) < 0 {
+			known := make([]string, 0, len(titles))
+			for _, t := range titles {
+				known = append(known, strings.ToLower(strings.ReplaceAll(t, " ", "")))
+			}
+			return "no column " + title + " among " + strings.Join(known, ", ")
+		}
+	}
+	return ""
 }
 
 // matcherOf reads a text, which ignores the case if it has no capitals, or ~REGEXP.

@@ -80,6 +80,17 @@ func newPending(p *live.Picture, known *live.Causes) widget.Content {
 	}}
 }
 
+// PodsIn counts the pods of rows of what waits; 0 for another view.
+func PodsIn(c widget.Content, rows []int) int {
+	pods := 0
+	if list, ok := c.(*pendingContent); ok {
+		for _, row := range rows {
+			pods += list.Items[row].count
+		}
+	}
+	return pods
+}
+
 // wait returns how long the first pod has been waiting; empty if that is not known.
 func (w *waiting) wait(now time.Time) string {
 	if w.since.IsZero() {

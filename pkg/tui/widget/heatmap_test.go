@@ -152,3 +152,18 @@ func TestFleet(t *testing.T) {
 		t.Errorf("the last cell is not seen: %s\n%s", m.Lines(), strings.Join(got, "\n"))
 	}
 }
+
+// TestHeatMapMarks shows the filling of a marked cell and its mark, or one sign for both.
+func TestHeatMapMarks(t *testing.T) {
+	m := mapOf(20, 1, 3)
+	m.groups[0].Name, m.groups[0].Note = "", ""
+	m.groups[0].Cells[1].Mark, m.groups[0].Cells[1].Alone = "!", "7"
+	m.arrange()
+	if got := lines(m)[0]; got != " ▇▇▇▇ ▇▇▇! ▇▇▇▇" {
+		t.Errorf("wide it is %q", got)
+	}
+	m.SetSize(5, 1)
+	if got := lines(m)[0]; got != " ▇7▇" || !m.Narrow() {
+		t.Errorf("narrow it is %q", got)
+	}
+}

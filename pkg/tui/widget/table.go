@@ -234,7 +234,8 @@ type place struct{ column, from, width int }
 func (t *Table) layout() []place {
 	var places []place
 	from, used := gutter, 0
-	for column := range t.content.Columns() {
+	titles := t.content.Columns()
+	for column, title := range titles {
 		pinned := t.content.Pinned()
 		if column >= pinned && column < pinned+t.leftmost {
 			continue
@@ -245,7 +246,8 @@ func (t *Table) layout() []place {
 			width = min(width, max((t.width/2-used)/(pinned-column), minCell))
 			used += width
 		}
-		if column > 0 && width > left && left < minCell {
+		// The sign for more columns takes a place of the title.
+		if more := width > left || width == left && column < len(titles)-1; column > 0 && (more && left < ansi.StringWidth(title)+1 || width > left && left < minCell) {
 			break
 		}
 		width = max(min(width, left), 1)
