@@ -167,6 +167,8 @@ func (f *flags) toOptions(cmd *cobra.Command, streams genericiooptions.IOStreams
 func (o *options) run(ctx context.Context) error {
 	opts := tui.Options{Namespace: o.reader.Only, Env: os.Getenv, Mouse: o.mouse, Color: o.printer.Text.Color, Bell: o.bell, Settings: o.settings}
 	if !o.once {
+		// Keys typed while a large file is read are for the dashboard.
+		defer cli.NoEcho(o.streams.In)()
 		if recorded, err := o.reader.Recording(ctx); recorded != nil || err != nil {
 			return o.play(ctx, opts, recorded, err)
 		}
