@@ -229,12 +229,13 @@ func (f *finder) describeFull(c *cause) {
 			}
 		}
 	}
-	c.Message = fmt.Sprintf("%s %s for %s of %s", english.Count(pods, "pod"), english.Plural(pods, "waits", "wait"), english.Count(int(needs), "device"), c.key.group)
 	// Devices that are shared need not be free.
-	short := !slices.Contains(capacity, "")
+	short, amount, left := !slices.Contains(capacity, ""), "", ""
 	if short {
-		c.Message += " with " + english.Sample(capacity, 2) + "; " + english.Plural(int(needs), "no device has", "too few devices have") + " that much left"
+		amount = english.Sample(capacity, 2) + " on "
+		left = "; " + english.Plural(int(needs), "no device has", "too few devices have") + " that much left"
 	}
+	c.Message = fmt.Sprintf("%s %s for %s%s of %s%s", english.Count(pods, "pod"), english.Plural(pods, "waits", "wait"), amount, english.Count(int(needs), "device"), c.key.group, left)
 	for i := range f.overview.Capacity {
 		if have := &f.overview.Capacity[i]; have.Class == c.key.group && !short {
 			c.Message += fmt.Sprintf("; %d of %d %s free", have.Devices.Free, have.Devices.Total, english.Plural(have.Devices.Free, "is", "are"))

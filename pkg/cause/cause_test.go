@@ -105,7 +105,7 @@ func TestFind(t *testing.T) {
 		"devices that are shared, with too little left": {
 			objects: slices.Concat([]any{tc.Nodes("n1"), tc.Pool("n1", tc.Device("nic", "memory:=100G").Shareable()), tc.Sharing("serve", "n1", "nic", "memory", "70G")},
 				waits("a", tc.GPUs("gpu", 1).WithCapacity("memory", "40G")), waits("b", tc.GPUs("gpu", 1).WithCapacity("memory", "50G"))),
-			want: []string{"Warning DeviceAllocated: 2 pods wait for 2 devices of gpu with 40G of memory, 50G of memory; too few devices have that much left; 2 pods; Nobody wait until claims are released, or add a node like n1 for each of them"},
+			want: []string{"Warning DeviceAllocated: 2 pods wait for 40G of memory, 50G of memory on 2 devices of gpu; too few devices have that much left; 2 pods; Nobody wait until claims are released, or add a node like n1 for each of them"},
 		},
 		"the second pod of one device": {
 			objects: slices.Concat([]any{tc.Nodes("n1"), tc.Pool("n1", tc.Devices(1)...)}, waits("a", tc.GPUs("gpu", 1)), waits("b", tc.GPUs("gpu", 1))),
