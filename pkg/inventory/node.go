@@ -38,7 +38,7 @@ func (n *Node) IsAway() bool {
 // the same hardware.
 func (n *Node) Used() int { return n.Devices.Allocated + n.Devices.Shared + n.Devices.Blocked }
 
-// NodeTrouble is what keeps pods from devices of a node.
+// NodeTrouble is a condition that keeps pods from devices of a node.
 type NodeTrouble int
 
 // The troubles, the worst last. A taint of a node is none by itself: it may keep the node for the

@@ -25,6 +25,8 @@ func TestDocument(t *testing.T) {
 	}
 	// A marker, and the capture behind it.
 	captures := regexp.MustCompile("(?m)^<!-- view ([a-z]+) -->\n(?:\n```text\n(?s:.*?)\n```\n)?")
+	// A page needs no more than one empty line.
+	blank := regexp.MustCompile("\n{3,}")
 	seen := map[string]bool{}
 	want := captures.ReplaceAllStringFunc(string(text), func(found string) string {
 		name := captures.FindStringSubmatch(found)[1]
@@ -41,7 +43,7 @@ func TestDocument(t *testing.T) {
 			t.Errorf("there is no view %q", name)
 			return found
 		}
-		return "<!-- view " + name + " -->\n\n```text\n" + strings.TrimRight(trimmed(s.screen()), "\n") + "\n```\n"
+		return "<!-- view " + name + " -->\n\n```text\n" + blank.ReplaceAllString(strings.TrimRight(trimmed(s.screen()), "\n"), "\n\n") + "\n```\n"
 	})
 	for _, name := range views.Names() {
 		if !seen[name] {

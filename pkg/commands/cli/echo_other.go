@@ -5,5 +5,5 @@
 
 package cli
 
-// NoEcho does nothing where the settings of a terminal are others than those of Unix.
+// NoEcho leaves the terminal as it is: NoEcho needs the settings of a Unix terminal.
 func NoEcho(any) (restore func()) { return func() {} }
