@@ -17,7 +17,7 @@ func TestNoEcho(t *testing.T) {
 	if err != nil {
 		t.Skip(err)
 	}
-	defer control.Close()
+	defer func() { _ = control.Close() }()
 	number, err := unix.IoctlGetInt(int(control.Fd()), unix.TIOCGPTN)
 	if err != nil {
 		t.Fatal(err)
@@ -29,7 +29,7 @@ func TestNoEcho(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer terminal.Close()
+	defer func() { _ = terminal.Close() }()
 	flags := func() uint32 {
 		settings, err := unix.IoctlGetTermios(int(terminal.Fd()), unix.TCGETS)
 		if err != nil {
