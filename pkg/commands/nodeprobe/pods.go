@@ -25,6 +25,10 @@ func newPods(streams genericiooptions.IOStreams, config *genericclioptions.Confi
 it has given to which container, and hold that against the claims of the
 cluster: what one side knows and the other does not.
 
+It also says whether the devices of claims of a container are on the NUMA node
+of its exclusive CPUs and memory. The kubelet's Topology Manager does not look
+at devices of claims.
+
 With a POD it asks for that one only, in the namespace of -n or of the context.
 -o wide adds CPUs and memory that containers have for themselves, and the
 devices of device plugins.`,

@@ -89,6 +89,7 @@ func (p *page) gridOf(indent, head int, lines [][]string) {
 				cells[i].Mark = render.Faint
 			}
 		}
+		cells[last].Width = 0
 		p.TableRow(indent, cells...)
 	}
 }

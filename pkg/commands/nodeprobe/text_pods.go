@@ -4,6 +4,7 @@
 package nodeprobe
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"slices"
@@ -29,6 +30,7 @@ func writePods(w io.Writer, f *kubelet.Findings, opts render.Options) error {
 		p.Blank()
 		p.grid(0, lines)
 	}
+	p.alignment(f)
 	if opts.Wide && len(f.Allocatable) > 0 {
 		p.Blank()
 		p.Text(0, render.Strong, "What device plugins have")
@@ -40,6 +42,33 @@ func writePods(w io.Writer, f *kubelet.Findings, opts render.Options) error {
 	}
 	p.nodeChecks(f.Checks)
 	return p.write(w)
+}
+
+// alignment draws which containers have their devices, CPUs and memory on one NUMA node.
+func (p *page) alignment(f *kubelet.Findings) {
+	lines := [][]string{{"POD", "CONTAINER", "ALIGNED", "REQUIRED", "WHERE"}}
+	apart := false
+	for i := range f.Pods {
+		for _, c := range f.Pods[i].Containers {
+			if c.Alignment == nil {
+				continue
+			}
+			aligned := map[kubelet.AlignmentState]string{kubelet.Aligned: "yes", kubelet.NotAligned: "no"}[c.Alignment.State]
+			apart = apart || c.Alignment.State == kubelet.NotAligned
+			lines = append(lines, []string{
+				f.Pods[i].Namespace + "/" + f.Pods[i].Name, c.Name, cmp.Or(aligned, "not known"),
+				strings.Join(c.Alignment.Required, ", "), kubelet.PartsText(c.Alignment.Parts),
+			})
+		}
+	}
+	if len(lines) == 1 {
+		return
+	}
+	p.Heading("Alignment of devices with CPUs and memory")
+	p.grid(2, lines)
+	if apart && f.TopologyManagerPolicy != kubelet.PolicyNone {
+		p.Text(2, render.Plain, fmt.Sprintf("The Topology Manager (topologyManagerPolicy: %s) does not look at devices of claims.", cmp.Or(f.TopologyManagerPolicy, "not known")))
+	}
 }
 
 func containerLines(pod *kubelet.Pod, c *kubelet.Container, wide bool) [][]string {

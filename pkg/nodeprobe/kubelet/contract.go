@@ -26,6 +26,9 @@ type Findings struct {
 	// the rest.
 	Pods   []Pod `json:"pods"`
 	Others int   `json:"others"`
+	// TopologyManagerPolicy is the policy of the kubelet's Topology Manager, by its arguments
+	// and configuration; empty if not known.
+	TopologyManagerPolicy string `json:"topologyManagerPolicy,omitempty"`
 	// Allocatable are the devices of device plugins that the kubelet gives out, including
 	// devices in use.
 	Allocatable []Resource   `json:"allocatable,omitempty"`
@@ -89,7 +92,61 @@ type Container struct {
 	// CPUs are the exclusive CPUs of the container.
 	CPUs   []int64  `json:"cpus,omitempty"`
 	Memory []Memory `json:"memory,omitempty"`
+	// Alignment compares the NUMA nodes of all of these. It is absent if the container has no
+	// devices of claims, or nothing else, or if no place of a device is known.
+	Alignment *Alignment `json:"alignment,omitempty"`
 }
+
+// Alignment says whether devices, CPUs and memory of a container are on one NUMA node.
+type Alignment struct {
+	State AlignmentState `json:"state"`
+	// Parts are the compared devices, CPUs and memory, by kind and NUMA nodes.
+	Parts []AlignedPart `json:"parts"`
+	// Required names the attributes numaNode and pcieRoot that constraints of the claims
+	// require to be the same for devices of the claim. No claim can require it of CPUs.
+	Required []string `json:"required,omitempty"`
+}
+
+// AlignmentState is the result of a comparison of NUMA nodes.
+type AlignmentState string
+
+// States of an alignment.
+const (
+	// Aligned means that there is a NUMA node that has all parts.
+	Aligned AlignmentState = "Aligned"
+	// NotAligned means that there is none.
+	NotAligned AlignmentState = "NotAligned"
+	// AlignmentUndetermined means that the NUMA nodes of some parts are not known, and that
+	// the others are aligned.
+	AlignmentUndetermined AlignmentState = "Undetermined"
+)
+
+// AlignedPart is a part of what a container has, with one place.
+type AlignedPart struct {
+	// Kind is the kind of the names.
+	Kind PartKind `json:"kind"`
+	// Names are devices as driver/pool/device, a list of CPUs, types of memory, or resources of
+	// device plugins.
+	Names []string `json:"names"`
+	// NUMANodes are the NUMA nodes that are close to a device, or that have the CPUs or the
+	// memory; empty if not known.
+	NUMANodes []int64 `json:"numaNodes,omitempty"`
+}
+
+// PartKind is the kind of a part of what a container has.
+type PartKind string
+
+// Kinds of parts.
+const (
+	// PartDevices are devices of claims.
+	PartDevices PartKind = "Devices"
+	// PartCPUs are exclusive CPUs.
+	PartCPUs PartKind = "CPUs"
+	// PartMemory is exclusive memory.
+	PartMemory PartKind = "Memory"
+	// PartPluginDevices are devices of device plugins.
+	PartPluginDevices PartKind = "PluginDevices"
+)
 
 // Claim is a claim whose devices the kubelet gives to a container.
 type Claim struct {

@@ -13,7 +13,7 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/kubelet/pkg/apis/podresources/v1"
+	v1 "k8s.io/kubelet/pkg/apis/podresources/v1"
 
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
@@ -37,6 +37,7 @@ const (
 	checkAllocatable = "pods/allocatable"
 	checkPods        = "pods/pods"
 	checkClaims      = "pods/claims"
+	checkAlignment   = "pods/alignment"
 )
 
 // Look asks the kubelet about all its pods and compares the claims with the cluster. snap
@@ -80,6 +81,7 @@ func look(ctx context.Context, host *node.Host, snap *snapshot.Snapshot, one *v1
 	f.allocatable(ctx, client)
 	if ok {
 		(&join{Findings: f, cluster: cluster, one: one}).run()
+		f.align(host, snap)
 	}
 	return f
 }
