@@ -265,8 +265,8 @@ func (a *assessment) assume() {
 	if a.withoutDevices {
 		say("pods without devices are placed after all pods with devices, whatever their priority")
 	}
-	if gap := unseen(a.before.Snapshot); gap != "" {
-		say("there may be more: %s", strings.TrimSuffix(gap, "."))
+	if gap := a.before.Snapshot.PlacementGap(); gap != nil {
+		say("there may be more: %s", strings.TrimSuffix(english.Sentence(gap.Reason), "."))
 	}
 }
 
@@ -285,14 +285,4 @@ func (a *assessment) assumeDrivers(plugins map[*corev1.Pod][]string) {
 	if slices.Sort(unknown); len(unknown) > 0 {
 		a.out.Assumptions = append(a.out.Assumptions, fmt.Sprintf("the pods of driver %s on the node are of DaemonSets, or static, and stay: none of them is known", english.JoinAnd(slices.Compact(unknown))))
 	}
-}
-
-// unseen returns what has to be known to decide where pods fit and could not be read.
-func unseen(snap *snapshot.Snapshot) string {
-	for _, resource := range []string{snapshot.ResourceSlices, snapshot.ResourceNodes, snapshot.ResourceClaims, snapshot.ResourcePods, snapshot.ResourceTaintRules, snapshot.ResourceClasses, snapshot.ResourceTemplates} {
-		if gap := snap.Gap(resource); gap != nil {
-			return english.Sentence(gap.Reason)
-		}
-	}
-	return ""
 }

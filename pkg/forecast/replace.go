@@ -75,8 +75,8 @@ func (a *assessment) settle(ctx context.Context, leaving []fate) error {
 	for i := range leaving {
 		out := described(&leaving[i])
 		pod := replacements[key(leaving[i].pod)]
-		if gap := unseen(a.state.Snapshot); gap != "" {
-			out.Outcome, out.Reason = api.OutcomeUndetermined, gap
+		if gap := a.state.Snapshot.PlacementGap(); gap != nil {
+			out.Outcome, out.Reason = api.OutcomeUndetermined, english.Sentence(gap.Reason)
 		} else if d := found[key(pod)]; d != nil {
 			judge(&out, d)
 			if out.Outcome == api.OutcomeNoPlace && a.isNearest(d.Answer) && out.Reason == d.Answer.Summary {

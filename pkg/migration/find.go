@@ -65,8 +65,8 @@ func Find(ctx context.Context, c *cluster.Cluster, opts Options) (*api.Migration
 			return nil, fmt.Errorf("order the steps: %w", err)
 		}
 	}
-	if gap := f.unseen(); gap != "" && opts.Plan != nil {
-		m.Undecided = "neither the order nor the earlier plan is decided: " + gap
+	if gap := f.Snapshot.PlacementGap(); gap != nil && opts.Plan != nil {
+		m.Undecided = "neither the order nor the earlier plan is decided: " + gap.Reason
 	} else if opts.Plan != nil {
 		m.Verified = f.verify(opts.Plan)
 	}

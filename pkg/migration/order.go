@@ -84,8 +84,8 @@ var errEnough = errors.New("too many pods")
 // few users come first. The allocator places all pods that leave a node, and a workload moves as soon
 // as all of its pods fit.
 func (f *finder) order(ctx context.Context, m *api.Migration) error {
-	if gap := f.unseen(); gap != "" {
-		m.Undecided = "the order is not decided: " + gap
+	if gap := f.Snapshot.PlacementGap(); gap != nil {
+		m.Undecided = "the order is not decided: " + gap.Reason
 		return nil
 	}
 	list := f.switches(m)
@@ -124,16 +124,6 @@ func (f *finder) order(ctx context.Context, m *api.Migration) error {
 		m.NotMoved = nil
 	}
 	return nil
-}
-
-// unseen returns what steps depend on and could not be read; empty if all could.
-func (f *finder) unseen() string {
-	for _, resource := range []string{snapshot.ResourceNodes, snapshot.ResourcePods, snapshot.ResourceClaims, snapshot.ResourceSlices, snapshot.ResourceClasses} {
-		if gap := f.Snapshot.Gap(resource); gap != nil {
-			return gap.Reason
-		}
-	}
-	return ""
 }
 
 func ordinal(n int) string {

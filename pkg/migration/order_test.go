@@ -273,18 +273,21 @@ func TestServedElsewhere(t *testing.T) {
 	}
 }
 
-// TestOrderOfUnseen decides neither steps nor an earlier plan where claims could not be read.
-func TestOrderOfUnseen(t *testing.T) {
+// TestOrderWithGaps decides neither steps nor an earlier plan where claims could not be read, or the
+// taints of devices.
+func TestOrderWithGaps(t *testing.T) {
 	c := fleet(t, []string{"a 4 0", "d 0 4"}, []string{"train a 2"})
 	plan, err := Find(t.Context(), c, Options{})
 	if err != nil || len(plan.Steps) == 0 {
 		t.Fatalf("%+v, %v", plan, err)
 	}
-	c.Snapshot.Gaps = []snapshot.Gap{{Resource: snapshot.ResourceClaims, Reason: "may not list claims"}}
-	for given, want := range map[*api.Migration]string{nil: "the order is not decided: may not list claims", plan: "neither the order nor the earlier plan is decided: may not list claims"} {
-		found, err := Find(t.Context(), cluster.New(c.Snapshot), Options{Plan: given})
-		if err != nil || len(found.Steps)+len(found.Verified) > 0 || found.Undecided != want {
-			t.Errorf("%+v, %v", found, err)
+	for _, resource := range []string{snapshot.ResourceClaims, snapshot.ResourceTaintRules} {
+		c.Snapshot.Gaps = []snapshot.Gap{{Resource: resource, Reason: "may not list " + resource}}
+		for given, want := range map[*api.Migration]string{nil: "the order is not decided: ", plan: "neither the order nor the earlier plan is decided: "} {
+			found, err := Find(t.Context(), cluster.New(c.Snapshot), Options{Plan: given})
+			if err != nil || len(found.Steps)+len(found.Verified) > 0 || found.Undecided != want+"may not list "+resource {
+				t.Errorf("%+v, %v", found, err)
+			}
 		}
 	}
 }

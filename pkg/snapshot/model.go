@@ -154,6 +154,16 @@ func (s *Snapshot) Gap(resource string) *Gap {
 	return found
 }
 
+// PlacementGap returns a gap in what decides where pods fit, or nil if all of it was read.
+func (s *Snapshot) PlacementGap() *Gap {
+	for _, resource := range []string{ResourceSlices, ResourceNodes, ResourceClaims, ResourcePods, ResourceTaintRules, ResourceClasses, ResourceTemplates} {
+		if gap := s.Gap(resource); gap != nil {
+			return gap
+		}
+	}
+	return nil
+}
+
 // Now returns the moment up to which ages are counted: when the snapshot was taken, or the
 // present if that is unknown.
 func (s *Snapshot) Now() time.Time {
