@@ -56,6 +56,9 @@ func Assess(ctx context.Context, snap *snapshot.Snapshot, c Change) (*api.Impact
 	for i := range out.Pods {
 		count(&out.Counts, &out.Pods[i])
 	}
+	for i := range out.Drivers {
+		out.Counts.NeedDriver += needed(&out.Drivers[i])
+	}
 	return out, nil
 }
 

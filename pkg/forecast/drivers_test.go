@@ -4,6 +4,7 @@
 package forecast_test
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -141,6 +142,9 @@ func TestUpgradeDriver(t *testing.T) {
 			if got := driversText(out); got != test.want || pods != "" {
 				t.Errorf("got  %s\nwant %s\npods %s", got, test.want, pods)
 			}
+			if out.Counts.NeedDriver != 4 {
+				t.Errorf("%d pods need the driver, want 4", out.Counts.NeedDriver)
+			}
 			if *out.Update != test.limits {
 				t.Errorf("update %+v, want %+v", *out.Update, test.limits)
 			}
@@ -157,6 +161,70 @@ func commandsOf(out *api.Impact) string {
 		lines = append(lines, step.Commands...)
 	}
 	return strings.Join(lines, "\n")
+}
+
+// TestManagedDriver names where the DaemonSet of a driver is to be changed, and gives no command
+// whose effect is undone from there.
+func TestManagedDriver(t *testing.T) {
+	owned := func(s *snapshot.Workload) {
+		s.OwnerReferences = []metav1.OwnerReference{{APIVersion: "v1", Kind: "ConfigMap", Name: "other"}, {APIVersion: "nvidia.com/v1", Kind: "ClusterPolicy", Name: "policy", Controller: ptr.To(true)}}
+	}
+	helm := func(annotations map[string]string) func(*snapshot.Workload) {
+		return func(s *snapshot.Workload) {
+			s.Labels = map[string]string{"app.kubernetes.io/managed-by": "Helm"}
+			for key, value := range annotations {
+				s.Annotations["meta.helm.sh/"+key] = value
+			}
+		}
+	}
+	surge := &snapshot.Update{Type: "RollingUpdate", RollingUpdate: &snapshot.RollingUpdate{MaxSurge: ptr.To(intstr.FromInt32(1))}}
+	for name, test := range map[string]struct {
+		manage  func(*snapshot.Workload)
+		manager string
+		// edit is the command of the step that changes the template.
+		edit string
+	}{
+		"nobody":         {func(*snapshot.Workload) {}, "", "kubectl edit daemonset plugin -n ml"},
+		"an operator":    {owned, "ClusterPolicy policy", "kubectl edit ClusterPolicy.v1.nvidia.com policy -n ml"},
+		"not controlled": {func(s *snapshot.Workload) { owned(s); s.OwnerReferences = s.OwnerReferences[:1] }, "ConfigMap other", "kubectl edit ConfigMap other -n ml"},
+		"Helm":           {helm(map[string]string{"release-name": "gpu", "release-namespace": "operators"}), "Helm release operators/gpu", ""},
+		"Helm, template": {helm(nil), "its Helm chart", ""},
+		"another tool":   {func(s *snapshot.Workload) { s.Labels = map[string]string{"app.kubernetes.io/managed-by": "kustomize"} }, "", "kubectl edit daemonset plugin -n ml"},
+	} {
+		for update, strategy := range map[string]*snapshot.Update{"rolling": nil, "surge": surge, "on delete": {Type: "OnDelete"}} {
+			t.Run(name+", "+update, func(t *testing.T) {
+				set := pluginSet(strategy)
+				test.manage(set)
+				snap := tc.Cluster(append(inUse(), tc.Nodes("n1", "n2"), withSet(set), kubelets("v1.32.4", "n1"), plugin("plugin-n1", "n1", snapshot.KindDaemonSet), plugin("plugin-n2", "n2", snapshot.KindDaemonSet))...)
+				_, out := assessed(t, snap, forecast.UpgradeDriver(set, []string{tc.Driver}))
+				texts, commands := "", commandsOf(out)
+				for _, step := range out.Steps {
+					texts += step.Text + "\n"
+				}
+				if named := strings.Contains(texts, "change the template in "+cmp.Or(test.manager, "?")+", from where changes of the DaemonSet itself are undone"); named != (test.manager != "") {
+					t.Errorf("manager %q:\n%s", test.manager, texts)
+				}
+				if !strings.Contains(commands, test.edit) {
+					t.Errorf("no command %s:\n%s", test.edit, commands)
+				}
+				for _, undone := range []string{"kubectl edit daemonset", "kubectl rollout undo", "kubectl patch daemonset"} {
+					if test.manager != "" && strings.Contains(commands, undone) {
+						t.Errorf("%s is undone from %s:\n%s", undone, test.manager, commands)
+					}
+				}
+				for _, change := range []forecast.Change{forecast.Drain("n1"), forecast.RemoveDriver(tc.Driver)} {
+					_, out := assessed(t, snap, change)
+					want := "(DaemonSet ml/plugin)"
+					if test.manager != "" {
+						want = "(DaemonSet ml/plugin, to be changed in " + test.manager + ")"
+					}
+					if last := out.Steps[len(out.Steps)-1]; !strings.Contains(last.Text, want) || test.manager != "" && len(last.Commands) > 0 {
+						t.Errorf("the last step is %+v, want %s", last, want)
+					}
+				}
+			})
+		}
+	}
 }
 
 // TestUpgradeDriverElsewhere names nodes whose pods need the driver and that have no pod of
@@ -223,8 +291,7 @@ func TestDriverLeaves(t *testing.T) {
 func TestDriverLeavesLast(t *testing.T) {
 	parts := append(inUse(), tc.Nodes("n1", "n2", "n3"))
 	_, out := assessed(t, tc.Cluster(append(parts, plugin("driver", "n1", "ReplicaSet"))...), forecast.Drain("n1"))
-	want := `kubectl cordon n1
-kubectl label pod driver -n ml drain=last
+	want := `kubectl label pod driver -n ml drain=last
 kubectl drain n1 --ignore-daemonsets --delete-emptydir-data --pod-selector='drain!=last'
 kubectl dra devices --node n1 --allocated
 kubectl drain n1 --ignore-daemonsets --delete-emptydir-data`

@@ -33,28 +33,31 @@ func drainSteps(node string) func(*snapshot.Snapshot, *api.Impact) []api.NextSte
 	return func(snap *snapshot.Snapshot, out *api.Impact) []api.NextStep {
 		text := "evict the pods; those of DaemonSets stay, so that the drivers can unprepare the devices"
 		if len(out.Drivers) > 0 {
-			text = "evict the other pods while the driver is there"
+			text = "evict the others"
 		}
 		force := slices.ContainsFunc(out.Pods, func(pod api.ImpactPod) bool { return pod.Outcome == api.OutcomeNotRecreated })
 		if force {
 			text += "; --force deletes pods that nothing creates again"
 		}
 		drain := shell.Drain(node, force)
-		steps := []api.NextStep{admin("keep new pods from the node", "kubectl cordon "+shell.Node(node))}
+		cordon := admin("keep new pods from the node", "kubectl cordon "+shell.Node(node))
 		wait := admin("wait until no claim of these pods has a device of the node", "kubectl dra devices --node "+shell.Quote(node)+" --allocated")
 		drivers := driversIn(snap, node)
+		var steps []api.NextStep
 		switch {
 		case len(out.Drivers) > 0:
 			leaves := &out.Drivers[0]
 			drivers = slices.DeleteFunc(drivers, func(driver string) bool { return slices.Contains(leaves.Drivers, driver) })
-			steps = append(steps,
+			// kubectl drain cordons the node itself.
+			steps = []api.NextStep{
 				admin("mark the pods of driver "+english.JoinAnd(leaves.Drivers)+", which have to leave last", labelPods(leaves.Pods)...),
 				admin(text, drain+" --pod-selector="+shell.Quote(lastLabel+"!="+lastValue)),
-				wait, admin("evict the pods of the driver", drain))
+				admin("once no claim of these pods has a device of the node, evict the driver", append(wait.Commands, drain)...),
+			}
 		case len(drivers) > 0:
-			steps = append(steps, admin(text, drain), wait)
+			steps = []api.NextStep{cordon, admin(text, drain), wait}
 		default:
-			steps = append(steps, admin(text, drain))
+			steps = []api.NextStep{cordon, admin(text, drain)}
 		}
 		if len(drivers) > 0 {
 			steps = append(steps, admin("only then stop the kubelet or the pods of "+driverText(snap, drivers)+requiredLabels(snap, drivers)))
@@ -107,27 +110,36 @@ func requiredLabels(snap *snapshot.Snapshot, drivers []string) string {
 func upgradeDriverSteps(set *snapshot.Workload) func(*snapshot.Snapshot, *api.Impact) []api.NextStep {
 	return func(_ *snapshot.Snapshot, out *api.Impact) []api.NextStep {
 		object := shell.KubectlObjects("daemonset", set.Namespace, set.Name)
-		edit := "kubectl edit " + object
-		undo := "kubectl rollout undo " + object
+		const template = "change the template"
+		edit, undo := admin(template, "kubectl edit "+object), admin("", "kubectl rollout undo "+object)
+		strategy := admin("let the old pod end before the new one starts", "kubectl patch "+object+` -p '{"spec":{"updateStrategy":{"rollingUpdate":{"maxSurge":0,"maxUnavailable":1}}}}'`)
+		back := "go back"
+		if manager := lifecycle.Manager(set); manager != "" {
+			edit = admin(template + " in " + manager + ", from where changes of the DaemonSet itself are undone")
+			if command := lifecycle.EditManager(set); command != "" {
+				edit.Commands = []string{command}
+			}
+			strategy, undo = admin(strategy.Text+" (maxSurge 0, maxUnavailable 1), in "+manager), admin("")
+			back += " there"
+		}
 		if out.Update.Type == string(appsv1.OnDeleteDaemonSetStrategyType) {
+			edit.Text += "; no pod is replaced yet"
+			undo.Text = "if the loop ended early, " + back + ", and delete the pod that is not ready: until then, pods on its node neither end nor start"
 			return []api.NextStep{
-				admin("change the template; no pod is replaced yet", edit),
+				edit,
 				admin("delete the driver's pods, those with the fewest pods that need them first; the loop ends at the first one that does not become ready", replaceEach(set, out.Drivers)),
-				admin("if the loop ended early, go back, and delete the pod that is not ready: until then, pods on its node neither end nor start", undo),
+				undo,
 			}
 		}
-		steps := []api.NextStep{admin("change the template", edit)}
+		steps := []api.NextStep{edit}
 		if slices.ContainsFunc(out.Drivers, func(d api.ImpactDriver) bool { return d.Effect == api.DriverUnregistered }) {
-			steps = []api.NextStep{
-				admin("let the old pod end before the new one starts", "kubectl patch "+object+` -p '{"spec":{"updateStrategy":{"rollingUpdate":{"maxSurge":0,"maxUnavailable":1}}}}'`),
-				steps[0],
-			}
+			steps = []api.NextStep{strategy, edit}
 		}
-		back := "if one does not become ready, go back: until then, pods on its node neither end nor start"
+		undo.Text = "if one does not become ready, " + back + ": until then, pods on its node neither end nor start"
 		if slices.ContainsFunc(out.Drivers, func(d api.ImpactDriver) bool { return d.Effect == api.DriverOverlaps }) {
-			back = "if one does not become ready, go back: the old one stays until then"
+			undo.Text = "if one does not become ready, " + back + ": the old one stays until then"
 		}
-		return append(steps, admin("wait until all pods of the driver are replaced and ready", "kubectl rollout status "+object), admin(back, undo))
+		return append(steps, admin("wait until all pods of the driver are replaced and ready", "kubectl rollout status "+object), undo)
 	}
 }
 
@@ -187,6 +199,9 @@ func removeDriverSteps(driver string) func(*snapshot.Snapshot, *api.Impact) []ap
 			admin("wait until no claim has a device of the driver", "kubectl dra devices --driver "+shell.Quote(driver)+" --allocated"))
 		remove := admin("only then remove " + driverText(snap, []string{driver}))
 		for _, set := range lifecycle.DaemonSets(snap, driver) {
+			if lifecycle.Manager(set.Workload) != "" {
+				continue
+			}
 			remove.Commands = append(remove.Commands, "kubectl delete "+shell.KubectlObjects("daemonset", set.Namespace, set.Name))
 		}
 		return append(steps, remove)
@@ -231,7 +246,11 @@ func driverText(snap *snapshot.Snapshot, drivers []string) string {
 	for _, driver := range drivers {
 		text := "driver " + driver
 		for _, set := range lifecycle.DaemonSets(snap, driver) {
-			text += " (DaemonSet " + english.QualifiedName(set) + ")"
+			text += " (DaemonSet " + english.QualifiedName(set)
+			if manager := lifecycle.Manager(set.Workload); manager != "" {
+				text += ", to be changed in " + manager
+			}
+			text += ")"
 		}
 		texts = append(texts, text)
 	}

@@ -11,9 +11,11 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	resourceapi "k8s.io/api/resource/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
+	"github.com/kubectl-dra/kubectl-dra/pkg/shell"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
@@ -37,6 +39,54 @@ func (d DaemonSet) String() string {
 		text += " (a kubelet plugin that by its name belongs to the driver)"
 	}
 	return text
+}
+
+// Labels and annotations that Helm sets on objects of a release (setMetadataVisitor in
+// pkg/action/validate.go of Helm).
+const (
+	managedByLabel    = "app.kubernetes.io/managed-by"
+	managedByHelm     = "Helm"
+	releaseAnnotation = "meta.helm.sh/release-name"
+	releaseNamespace  = "meta.helm.sh/release-namespace"
+)
+
+// Manager names where a workload is to be changed, since changes of the workload itself are
+// undone from there: its owner, or a Helm release. It is empty if there is neither.
+func Manager(w *snapshot.Workload) string {
+	if owner := ownerOf(w); owner != nil {
+		return owner.Kind + " " + owner.Name
+	}
+	switch release := w.Annotations[releaseAnnotation]; {
+	case w.Labels[managedByLabel] != managedByHelm:
+		return ""
+	case release == "":
+		return "its Helm chart"
+	default:
+		return "Helm release " + cmp.Or(w.Annotations[releaseNamespace], w.Namespace) + "/" + release
+	}
+}
+
+// EditManager returns the command that edits the owner of a workload; empty for a Helm
+// release, which has no object to edit.
+func EditManager(w *snapshot.Workload) string {
+	owner := ownerOf(w)
+	if owner == nil {
+		return ""
+	}
+	kind := owner.Kind
+	if group, version, ok := strings.Cut(owner.APIVersion, "/"); ok {
+		kind += "." + version + "." + group
+	}
+	// kubectl ignores the namespace for an owner that has none.
+	return "kubectl edit " + shell.KubectlObjects(kind, w.Namespace, owner.Name)
+}
+
+// ownerOf returns the controller of a workload, else its first owner; nil if it has none.
+func ownerOf(w *snapshot.Workload) *metav1.OwnerReference {
+	if owner := metav1.GetControllerOfNoCopy(w); owner != nil || len(w.OwnerReferences) == 0 {
+		return owner
+	}
+	return &w.OwnerReferences[0]
 }
 
 // DaemonSets finds the DaemonSets of a driver: those with its name in the pod template, or

@@ -22,7 +22,8 @@ func Impact(w io.Writer, i *api.Impact, now time.Time, opts Options) error {
 	p.Text(0, mark, title)
 	pods, rest, drivers := impactPods(opts, i, now), impactRest(opts, i, true), impactDrivers(opts, i, len(i.Drivers))
 	// Blank lines above each, and the prompt below.
-	room := func() int { return opts.Height - p.lines() - rest.lines() - drivers.lines() - 3 }
+	apart := 3 + min(drivers.lines(), 1)
+	room := func() int { return opts.Height - p.lines() - rest.lines() - drivers.lines() - apart }
 	if !opts.Wide && opts.Width > 0 && opts.Height > 0 && pods.lines() > room() {
 		pods = impactGroupsWithin(opts, i, now, room())
 		if pods.lines() > room() {
@@ -62,7 +63,6 @@ func impactRest(opts Options, i *api.Impact, notes bool) *Page {
 			more = append(more, english.Count(n, "assumption"))
 		}
 		if more != nil {
-			p.Blank()
 			p.Text(0, Faint, "… "+english.JoinAnd(more)+" (-o wide shows all)")
 		}
 		return p

@@ -17,12 +17,12 @@ func driverEffects() []api.DriverEffect {
 	return []api.DriverEffect{api.DriverLeaves, api.DriverUnregistered, api.DriverAway, api.DriverOverlaps, api.DriverStays}
 }
 
-// driverTexts returns the heading for an effect, and what it means for pods on these nodes.
+// driverTexts returns the heading for an effect, and what else it means for pods on these nodes.
 func driverTexts(effect api.DriverEffect, update *api.ImpactUpdate) (title, text string) {
 	const without = "pods that run go on; pods that end stay in Terminating, and pods that start wait, until "
 	switch effect {
 	case api.DriverLeaves:
-		return "The driver leaves before pods that need it", "pods that end without it stay in Terminating until it is back"
+		return "These stay in Terminating until the driver is back", ""
 	case api.DriverUnregistered:
 		return "Without the driver, though its new pod runs", "kubelets before 1.33 unregister it when the old pod ends: " + without + "the new pod is restarted"
 	case api.DriverAway:
@@ -46,7 +46,9 @@ func impactDrivers(opts Options, i *api.Impact, most int) *Page {
 		}
 		title, text := driverTexts(effect, i.Update)
 		p.Heading(title)
-		p.Text(2, Plain, text)
+		if text != "" {
+			p.Text(2, Plain, text)
+		}
 		var rows [][]Cell
 		var idle []string
 		for k := range list {
@@ -96,9 +98,8 @@ func needingText(p *Page, d *api.ImpactDriver) string {
 
 // updateTitle says what an update of a driver does to pods.
 func updateTitle(verb string, i *api.Impact) (string, Mark) {
-	users, effects := 0, map[api.DriverEffect]int{}
+	users, effects := i.Counts.NeedDriver, map[api.DriverEffect]int{}
 	for k := range i.Drivers {
-		users += len(needing(&i.Drivers[k]))
 		effects[i.Drivers[k].Effect]++
 	}
 	text, mark := verb+" on "+english.Count(len(i.Drivers), "node")+": ", Good

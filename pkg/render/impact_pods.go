@@ -17,17 +17,19 @@ import (
 type impactSection struct {
 	effect api.ImpactEffect
 	title  string
-	wide   bool
+	// devices is the verb before the devices of a pod.
+	devices string
+	wide    bool
 }
 
 func impactSections() []impactSection {
 	return []impactSection{
-		{api.EffectEvicted, "Evicted", false},
-		{api.EffectDevicesLost, "Without their devices (nobody evicts them; once they are deleted, replacements go to)", false},
-		{api.EffectFitLost, "Waiting pods that fit now, and not then", false},
-		{api.EffectFitGained, "Waiting pods that would fit", false},
-		{api.EffectRemoved, "Gone with the node", true},
-		{api.EffectStays, "On the node after that", true},
+		{api.EffectEvicted, "Evicted", "releases", false},
+		{api.EffectDevicesLost, "Without their devices (nobody evicts them; once they are deleted, replacements go to)", "loses", false},
+		{api.EffectFitLost, "Waiting pods that fit now, and not then", "has", false},
+		{api.EffectFitGained, "Waiting pods that would fit", "has", false},
+		{api.EffectRemoved, "Gone with the node", "releases", true},
+		{api.EffectStays, "On the node after that", "has", true},
 	}
 }
 
@@ -64,7 +66,9 @@ func writeImpactPods(p *Page, i *api.Impact, section impactSection, now time.Tim
 			}
 			p.TableRow(2, append(rows[k], Cell{Text: text, Mark: mark})...)
 			if p.Opts.Wide && len(pods[k].Devices) > 0 {
-				p.List(6, Faint, pods[k].Devices)
+				devices := slices.Clone(pods[k].Devices)
+				devices[0] = section.devices + " " + devices[0]
+				p.List(6, Faint, devices)
 			}
 		}
 		if len(same) > 1 {
@@ -245,6 +249,8 @@ func writeImpactGroups(p *Page, i *api.Impact, section impactSection, most int, 
 	for _, g := range shown {
 		name, owner := Qualified(g.pods[0].Namespace, g.pods[0].Name), ownerText(g.pods[0])
 		switch n := len(g.pods); {
+		case len(g.pods[0].Drivers) > 0:
+			name = english.Count(n, "pod")
 		case n > 1 && g.pods[0].Owner.Kind == "":
 			name, owner = english.Count(n, "pod"), "bare pods"
 		case n > 1:

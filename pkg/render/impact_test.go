@@ -4,6 +4,7 @@
 package render_test
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -104,11 +105,45 @@ Evicted (-o wide shows each pod)
 	}
 }
 
+// TestImpactOfDriverFits draws a drain that takes a driver away on a terminal of 24 lines, and says
+// with -o wide what becomes of devices.
+func TestImpactOfDriverFits(t *testing.T) {
+	impact := &api.Impact{Change: "drain node gpu-04", Counts: api.ImpactCounts{Evicted: 5, NoPlace: 1, NotRecreated: 4}, Assumptions: []string{"A.", "B.", "C."}}
+	impact.Pods = []api.ImpactPod{{Namespace: "gpu-driver", Name: "gpu-plugin-7d9f4c6b58-x2kqp", Drivers: []string{"gpu.example.com"}, Effect: api.EffectEvicted, Node: "gpu-04", Outcome: api.OutcomeNoPlace, Reason: "No node is suitable for the pod."}}
+	driver := api.ImpactDriver{Node: "gpu-04", Drivers: []string{"gpu.example.com"}, Effect: api.DriverLeaves}
+	for k := range 4 {
+		name := fmt.Sprintf("sweep-%d", k)
+		impact.Pods = append(impact.Pods, api.ImpactPod{
+			Namespace: "research", Name: name, Effect: api.EffectEvicted, Node: "gpu-04", Outcome: api.OutcomeNotRecreated,
+			Placement: &api.Placement{Node: fmt.Sprintf("gpu-%02d", k)}, Devices: []string{"gpu.example.com/gpu-04/gpu-0", "gpu.example.com/gpu-04/gpu-1"},
+		})
+		driver.Running = append(driver.Running, api.Ref(api.KindPod, "research", name))
+	}
+	impact.Drivers = []api.ImpactDriver{driver}
+	for range 4 {
+		impact.Steps = append(impact.Steps, api.NextStep{Text: "do it", Commands: []string{"kubectl"}})
+	}
+	var small, wide strings.Builder
+	err := render.Impact(&small, impact, time.Time{}, render.Options{Width: 80, Height: 24})
+	impact.Pods = append(impact.Pods, api.ImpactPod{Namespace: "research", Name: "lost", Effect: api.EffectDevicesLost, Outcome: api.OutcomeNoPlace, Devices: []string{"gpu.example.com/gpu-04/gpu-2"}})
+	if err := errors.Join(err, render.Impact(&wide, impact, time.Time{}, render.Options{Width: 120, Wide: true})); err != nil {
+		t.Fatal(err)
+	}
+	if lines := strings.Count(small.String(), "\n"); lines > 23 || !strings.Contains(small.String(), "  1 pod   driver gpu.example.com  no place. No node is suitable for the pod.\n") || !strings.Contains(small.String(), "… 3 assumptions (-o wide shows all)") {
+		t.Errorf("%d lines\n%s", lines, small.String())
+	}
+	for _, want := range []string{"      releases gpu.example.com/gpu-04/gpu-0, gpu.example.com/gpu-04/gpu-1\n", "      loses gpu.example.com/gpu-04/gpu-2\n"} {
+		if !strings.Contains(wide.String(), want) {
+			t.Errorf("no %q in\n%s", want, wide.String())
+		}
+	}
+}
+
 // TestImpactDrivers says what each effect on a driver means for pods, and names fewer nodes
 // on a small terminal.
 func TestImpactDrivers(t *testing.T) {
 	for effect, want := range map[api.DriverEffect]string{
-		api.DriverLeaves:       "The driver leaves before pods that need it\n  pods that end without it stay in Terminating until it is back\n",
+		api.DriverLeaves:       "\nThese stay in Terminating until the driver is back\n  n0 ",
 		api.DriverUnregistered: "Without the driver, though its new pod runs\n  kubelets before 1.33 unregister it when the old pod ends: pods that run go on; pods that end stay in Terminating",
 		api.DriverAway:         "Without the driver while its pod is replaced (maxUnavailable 2)\n  pods that run go on; pods that end stay in Terminating, and pods that start wait, until it is back",
 		api.DriverOverlaps:     "The new pod is ready before the old one ends (maxSurge 3)\n  pods can start and end all the time\n",

@@ -56,6 +56,8 @@ type ImpactCounts struct {
 	// FitLost and FitGained count waiting pods that no longer fit, or fit then.
 	FitLost   int `json:"fitLost"`
 	FitGained int `json:"fitGained"`
+	// NeedDriver counts the pods that need a driver of Drivers to start or to end.
+	NeedDriver int `json:"needDriver,omitempty"`
 }
 
 // ImpactEffect is the effect of a change on a pod.
