@@ -268,7 +268,7 @@ func (a *assessment) assume() {
 	if a.withoutDevices {
 		say("pods without devices are placed after all pods with devices, whatever their priority")
 	}
-	if gap := a.before.Snapshot.PlacementGap(); gap != nil {
+	if gap := a.before.Snapshot.PlacementGap(snapshot.ResourceTemplates); gap != nil {
 		say("there may be more: %s", strings.TrimSuffix(english.Sentence(gap.Reason), "."))
 	}
 }

@@ -75,7 +75,7 @@ func (a *assessment) settle(ctx context.Context, leaving []fate) error {
 	for i := range leaving {
 		out := described(&leaving[i])
 		pod := replacements[key(leaving[i].pod)]
-		if gap := a.state.Snapshot.PlacementGap(); gap != nil {
+		if gap := a.state.Snapshot.PlacementGap(snapshot.ResourceTemplates); gap != nil {
 			out.Outcome, out.Reason = api.OutcomeUndetermined, english.Sentence(gap.Reason)
 		} else if d := found[key(pod)]; d != nil {
 			judge(&out, d)

@@ -143,12 +143,21 @@ func deviceState(eligible *eligibility.Devices, d *cluster.Device) (api.DeviceSt
 		}
 		return api.DeviceStateBlocked, counterConflictText(h)
 	}
-	for _, taint := range d.Taints {
-		if eligible.Facts.Gates.Enabled("DRADeviceTaints") && (taint.Effect == resourceapi.DeviceTaintEffectNoSchedule || taint.Effect == resourceapi.DeviceTaintEffectNoExecute) {
-			return api.DeviceStateTainted, taint.String()
-		}
+	if taint := TaintOf(eligible.Facts, d); taint != nil {
+		return api.DeviceStateTainted, taint.String()
 	}
 	return api.DeviceStateFree, ""
+}
+
+// TaintOf returns the first taint of a device that keeps claims without tolerations from it, nil if there
+// is none.
+func TaintOf(facts *cluster.Cluster, d *cluster.Device) *resourceapi.DeviceTaint {
+	for i := range d.Taints {
+		if effect := d.Taints[i].Effect; facts.Gates.Enabled(cluster.GateDeviceTaints) && (effect == resourceapi.DeviceTaintEffectNoSchedule || effect == resourceapi.DeviceTaintEffectNoExecute) {
+			return &d.Taints[i]
+		}
+	}
+	return nil
 }
 
 func counterConflictText(h *cluster.CounterConflict) string {

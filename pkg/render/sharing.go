@@ -50,12 +50,24 @@ func sharingTotal(s *api.Sharing) string {
 		return fmt.Sprintf("Class %s selects no devices now", s.Class)
 	}
 	ways := 0
+	var gates []string
 	for i := range s.Ways {
-		if s.Ways[i].Available && s.Ways[i].Method != api.DriverSettings {
+		switch way := &s.Ways[i]; {
+		case way.Available && way.Method != api.DriverSettings:
 			ways++
+		case way.FeatureGate != "":
+			gates = append(gates, way.FeatureGate)
 		}
 	}
-	return fmt.Sprintf("Class %s: %s of %s can be shared in %d %s", s.Class, english.Count(s.Devices, "device"), english.JoinAnd(s.Drivers), ways, english.Plural(ways, "way", "ways"))
+	devices := fmt.Sprintf("%s of %s", english.Count(s.Devices, "device"), english.JoinAnd(s.Drivers))
+	if s.Tainted > 0 {
+		devices += fmt.Sprintf(" (%d tainted)", s.Tainted)
+	}
+	text := fmt.Sprintf("Class %s: %s can be shared in %d %s", s.Class, devices, ways, english.Plural(ways, "way", "ways"))
+	if len(gates) > 0 {
+		text += " while feature " + english.Plural(len(gates), "gate ", "gates ") + english.JoinAnd(gates) + english.Plural(len(gates), " is off", " are off")
+	}
+	return text
 }
 
 // sharingWay draws one way: its name, what it does with these devices, and whether it fits now.

@@ -31,7 +31,7 @@ func (f *finder) capacity(ctx context.Context) (api.SharingWay, error) {
 			return f.Gates.Enabled(cluster.GateConsumableCapacity) && slices.ContainsFunc(of.devices, shareable), nil
 		})
 	case !f.Gates.Enabled(cluster.GateConsumableCapacity):
-		way.Reason = gateOff(len(shared), "allowMultipleAllocations", cluster.GateConsumableCapacity)
+		way.Reason, way.FeatureGate = gateOff(len(shared), "allowMultipleAllocations", cluster.GateConsumableCapacity), cluster.GateConsumableCapacity
 		return way, nil
 	}
 	way.Devices = len(shared)

@@ -49,6 +49,9 @@ func Find(ctx context.Context, c *cluster.Cluster, class *resourceapi.DeviceClas
 		if name, _, _ := d.NodeSelection(); name == nil {
 			s.SeveralNodes++
 		}
+		if inventory.TaintOf(c, d) != nil {
+			s.Tainted++
+		}
 	}
 	slices.Sort(f.drivers)
 	s.Drivers = f.drivers

@@ -245,6 +245,30 @@ func TestGatesOff(t *testing.T) {
 	found := ways(t, published("v1.35.0", nil, counters("card-0"), devices, newClass("gpu", "gpu")), "gpu")
 	expectNo(t, found[api.SharedCapacity], "1 device has allowMultipleAllocations, and feature gate DRAConsumableCapacity is off")
 	expectNo(t, found[api.SharedPartitions], "2 devices have shared counters, and feature gate DRAPartitionableDevices is off")
+	if got := [2]string{found[api.SharedCapacity].FeatureGate, found[api.SharedPartitions].FeatureGate}; got != [2]string{cluster.GateConsumableCapacity, cluster.GatePartitionableDevices} {
+		t.Errorf("feature gates %v", got)
+	}
+}
+
+// TestTainted counts the devices that claims without tolerations do not get.
+func TestTainted(t *testing.T) {
+	tainted := func(effect resourceapi.DeviceTaintEffect) func(*resourceapi.Device) {
+		return func(d *resourceapi.Device) {
+			parts("80Gi", nil)(d)
+			d.Taints = []resourceapi.DeviceTaint{{Key: "link", Effect: resourceapi.DeviceTaintEffectNone}, {Key: "link", Value: "down", Effect: effect}}
+		}
+	}
+	devices := []resourceapi.Device{
+		device("gpu-0", "gpu", tainted(resourceapi.DeviceTaintEffectNoSchedule)), device("gpu-1", "gpu", tainted(resourceapi.DeviceTaintEffectNoExecute)),
+		device("gpu-2", "gpu", tainted(resourceapi.DeviceTaintEffectNone)), device("gpu-3", "gpu", parts("80Gi", nil)), device("other", "other", tainted(resourceapi.DeviceTaintEffectNoExecute)),
+	}
+	for want, gates := range map[int][]string{2: {cluster.GateDeviceTaints}, 0: nil} {
+		class := newClass("gpu", "gpu")
+		found, err := Find(t.Context(), cluster.New(published("v1.35.0", gates, nil, devices, class)), class, "ml")
+		if err != nil || found.Tainted != want {
+			t.Errorf("with gates %v: %+v, %v, want %d tainted", gates, found, err, want)
+		}
+	}
 }
 
 // TestPartitions divides cards into halves and quarters. A half is in use.

@@ -36,7 +36,7 @@ func (f *finder) partitions(ctx context.Context) (api.SharingWay, error) {
 	case len(parts) == 0:
 		return way, f.absent(ctx, &way, "no device of the class draws on shared counters", divides)
 	case !f.Gates.Enabled(cluster.GatePartitionableDevices):
-		way.Reason = gateOff(len(parts), "shared counters", cluster.GatePartitionableDevices)
+		way.Reason, way.FeatureGate = gateOff(len(parts), "shared counters", cluster.GatePartitionableDevices), cluster.GatePartitionableDevices
 		return way, nil
 	}
 	way.Devices = len(parts)

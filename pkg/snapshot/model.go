@@ -154,9 +154,10 @@ func (s *Snapshot) Gap(resource string) *Gap {
 	return found
 }
 
-// PlacementGap returns a gap in what decides where pods fit, or nil if all of it was read.
-func (s *Snapshot) PlacementGap() *Gap {
-	for _, resource := range []string{ResourceSlices, ResourceNodes, ResourceClaims, ResourcePods, ResourceTaintRules, ResourceClasses, ResourceTemplates} {
+// PlacementGap returns a gap in what decides where pods fit, or in one of further resources; nil if
+// all of it was read.
+func (s *Snapshot) PlacementGap(further ...string) *Gap {
+	for _, resource := range append([]string{ResourceSlices, ResourceNodes, ResourceClaims, ResourcePods, ResourceTaintRules, ResourceClasses}, further...) {
 		if gap := s.Gap(resource); gap != nil {
 			return gap
 		}

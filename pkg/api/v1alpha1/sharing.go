@@ -25,6 +25,8 @@ type Sharing struct {
 	// more than one node can reach.
 	Devices      int `json:"devices"`
 	SeveralNodes int `json:"severalNodes,omitempty"`
+	// Tainted counts the devices among them with a taint that claims have to tolerate.
+	Tainted int `json:"tainted,omitempty"`
 	// Ways has each way to share devices, also the ways that the devices do not have.
 	Ways []SharingWay `json:"ways"`
 	// Assumptions are the facts that could not be read or verified.
@@ -56,6 +58,9 @@ type SharingWay struct {
 	Available bool `json:"available"`
 	// Reason says why it is not available, empty if it is.
 	Reason string `json:"reason,omitempty"`
+	// FeatureGate is the feature gate that is off and without which it is not available, though the
+	// devices have what it takes.
+	FeatureGate string `json:"featureGate,omitempty"`
 	// OtherClasses are the classes of the same drivers whose devices can be shared so, if the
 	// devices of this class cannot.
 	OtherClasses []string `json:"otherClasses,omitempty"`
