@@ -129,6 +129,11 @@ func TestAdmission(t *testing.T) {
 			more: []any{queuedWorkload(kueueSays("QuotaReserved", metav1.ConditionFalse, "TopologyPlacementFailed", `couldn't assign flavors to pod set main: topology "racks" doesn't allow to fit any of 1 pod(s). Total nodes: 2; excluded: draNoFit: 2`))},
 			says: "excluded: draNoFit: 2 (QuotaReserved, TopologyPlacementFailed)", step: "Kueue looks again when slices, classes or claims change", notStep: "quota",
 		},
+		"no room in the topology": {
+			pod: []func(*corev1.Pod){gate}, stage: api.StageAdmission, verdict: api.Blocked,
+			more: []any{queuedWorkload(kueueSays("QuotaReserved", metav1.ConditionFalse, "TopologyPlacementFailed", `couldn't assign flavors to pod set main: topology "racks" doesn't allow to fit any of 1 pod(s). Total nodes: 2; excluded: resource "cpu": 2`))},
+			says: `excluded: resource "cpu": 2 (QuotaReserved, TopologyPlacementFailed)`, step: "no part of its topology has room for the pods", notStep: "quota",
+		},
 		"workload of the JobSet above the Job": {
 			pod: []func(*corev1.Pod){gate, func(p *corev1.Pod) { p.OwnerReferences = controller("batch/v1", "Job", "train-workers-0") }}, more: jobSet,
 			stage: api.StageAdmission, verdict: api.Blocked, says: "Kueue has not admitted Workload",

@@ -44,6 +44,8 @@ const (
 	kueueGateIsOff  = "feature gate is not enabled"
 	kueueNamespace  = "kueue-system"
 	kueueDeployment = "kueue-controller-manager"
+	// kueueNoPlace is the reason of a workload that has no place in its topology.
+	kueueNoPlace = "TopologyPlacementFailed"
 )
 
 // Held reports whether Kueue holds back a waiting pod: it has Kueue's gate, or Kueue has
@@ -248,6 +250,8 @@ func queueSteps(snap *snapshot.Snapshot, f *Finding, w *snapshot.QueuedWorkload,
 		f.Step(api.ActorUser, "use a ResourceClaimTemplate in place of a ResourceClaim: Kueue admits no pods that name claims")
 	case strings.Contains(message, kueueNoFit):
 		f.Step(api.ActorNobody, "Kueue looks again when slices, classes or claims change: the nodes that it counts as draNoFit cannot allocate the devices of one pod")
+	case reserved != nil && reserved.Reason == kueueNoPlace:
+		f.Step(api.ActorNobody, "Kueue looks again when nodes or pods change: no part of its topology has room for the pods")
 	case strings.Contains(message, kueueGateIsOff):
 		f.Step(api.ActorAdmin, "enable the feature gate that the message names in Kueue's configuration, and restart Kueue")
 	case local == nil && snap.Gap(snapshot.ResourceLocalQueues) == nil && strings.Contains(message, "doesn't exist"):
