@@ -163,6 +163,9 @@ func (o *migrateOptions) run(ctx context.Context) error {
 	if unknown := (*migration.ClassError)(nil); errors.As(err, &unknown) {
 		return cli.Usagef("List them with: kubectl dra classes", "--class: %v", err)
 	}
+	if unknown := (*migration.ResourceError)(nil); errors.As(err, &unknown) {
+		return cli.Usagef("List what workloads ask for, and what nodes offer, with: kubectl dra migrate", "--class: %v", err)
+	}
 	if err != nil {
 		return err
 	}

@@ -7,6 +7,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
@@ -14,6 +15,7 @@ import (
 
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
+	"github.com/kubectl-dra/kubectl-dra/pkg/english"
 	"github.com/kubectl-dra/kubectl-dra/pkg/inventory"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 	"github.com/kubectl-dra/kubectl-dra/pkg/whatif"
@@ -29,17 +31,20 @@ type Options struct {
 	Plan *api.Migration
 }
 
-// Find returns what has to change. It fails if ctx is done, or if there is no class that the options
-// name.
+// Find returns what has to change. It fails if ctx is done, with [ClassError] if there is no class that
+// the options name, and with [ResourceError] if there is no such resource.
 func Find(ctx context.Context, c *cluster.Cluster, opts Options) (*api.Migration, error) {
 	f := &finder{Cluster: c, chosen: opts.Classes}
 	var err error
 	if f.classes, err = inventory.New(c).Classes(ctx); err != nil {
 		return nil, fmt.Errorf("list classes: %w", err)
 	}
-	for resource, class := range opts.Classes {
-		if c.Snapshot.Class(class) == nil {
+	for _, resource := range slices.Sorted(maps.Keys(opts.Classes)) {
+		if class := opts.Classes[resource]; c.Snapshot.Class(class) == nil {
 			return nil, &ClassError{Resource: resource, Class: class}
+		}
+		if known, all := f.resources(); all && !slices.Contains(known, resource) {
+			return nil, &ResourceError{Resource: resource, Known: known}
 		}
 	}
 	m := &api.Migration{
@@ -85,6 +90,21 @@ func (e *ClassError) Error() string {
 	return fmt.Sprintf("find DeviceClass %s for %s: there is no such class", e.Class, e.Resource)
 }
 
+// ResourceError means that nothing has the extended resource that a class was chosen for.
+type ResourceError struct {
+	Resource string
+	// Known are the extended resources that there are, by name.
+	Known []string
+}
+
+func (e *ResourceError) Error() string {
+	text := fmt.Sprintf("find extended resource %s: no node has it, no pod asks for it and no quota limits it", e.Resource)
+	if len(e.Known) > 0 {
+		text += "; expected " + english.JoinOr(e.Known)
+	}
+	return text
+}
+
 // finder finds what has to change.
 type finder struct {
 	*cluster.Cluster
@@ -96,6 +116,36 @@ type finder struct {
 	// may not.
 	moving []*moving
 	stuck  []*group
+}
+
+// resources returns the extended resources that nodes have, pods ask for or quotas limit, by name, and
+// whether all of these could be read.
+func (f *finder) resources() (names []string, all bool) {
+	for _, resource := range []string{snapshot.ResourceNodes, snapshot.ResourcePods, snapshot.ResourceQuotas} {
+		if f.Snapshot.Gap(resource) != nil {
+			return nil, false
+		}
+	}
+	found := map[string]bool{}
+	for _, node := range f.Snapshot.Nodes {
+		for name := range node.Status.Allocatable {
+			found[string(name)] = cluster.IsExtendedResource(name)
+		}
+	}
+	for _, pod := range f.Snapshot.Pods {
+		for _, name := range cluster.ExtendedResources(pod) {
+			found[string(name)] = true
+		}
+	}
+	for _, quota := range f.Snapshot.Quotas {
+		for name := range quota.Spec.Hard {
+			if resource, limited := cutRequests(string(name)); limited {
+				found[resource] = cluster.IsExtendedResource(corev1.ResourceName(resource))
+			}
+		}
+	}
+	maps.DeleteFunc(found, func(_ string, extended bool) bool { return !extended })
+	return slices.Sorted(maps.Keys(found)), true
 }
 
 // group has the pods of one workload, or a bare pod.

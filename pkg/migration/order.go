@@ -179,15 +179,16 @@ func twice(s switching) int {
 // nothing to switch.
 func (f *finder) switchOf(node *corev1.Node) (s switching, reason string) {
 	s.node = node
+	var unknown []string
 	for _, offer := range offers(node) {
-		class, _ := f.classFor(offer.Resource)
-		driver := f.driverOf(class, offer.Resource)
+		driver, why := f.driverFor(offer.Resource)
 		switch {
 		case offer.Sharing != "":
 			return s, fmt.Sprintf("it divides %s (%s)", offer.Resource, offer.Sharing)
 		case isMIG(offer.Resource):
 			return s, "its MIG devices have to be configured for the driver"
 		case driver == "":
+			unknown = append(unknown, why)
 			continue
 		case s.driver != "" && s.driver != driver:
 			return s, fmt.Sprintf("drivers %s and %s have its hardware: switch it by hand", s.driver, driver)
@@ -197,7 +198,7 @@ func (f *finder) switchOf(node *corev1.Node) (s switching, reason string) {
 		s.offered += int(offer.Allocatable)
 	}
 	if len(s.resources) == 0 {
-		return s, ""
+		return s, strings.Join(unknown, "; ")
 	}
 	for _, pod := range f.Snapshot.Pods {
 		if f.leaves(pod, node.Name) {
@@ -226,20 +227,26 @@ func (f *finder) leaves(pod *corev1.Pod, node string) bool {
 	return pod.Spec.NodeName == node && !snapshot.Finished(pod) && !snapshot.StaysOnDrain(pod) && (len(f.Claims.OfPod(pod)) > 0 || len(cluster.ExtendedResources(pod)) > 0)
 }
 
-// driverOf returns the driver of a class for a resource of the same hardware; empty if there is none.
-func (f *finder) driverOf(class, resource string) string {
-	for i := range f.classes {
-		c := &f.classes[i]
-		switch {
-		case c.Name != class:
-		case len(c.Drivers) == 1 && (cluster.SameHardware(c.Drivers[0], resource) || f.chosen[resource] != ""):
-			return c.Drivers[0]
-		case len(c.Drivers) == 0 && cluster.SameHardware(c.Name, resource):
-			// The driver does not run yet: its class has its name, as a rule.
-			return c.Name
-		}
+// driverFor returns the driver that has the hardware of a resource, or why none is known.
+func (f *finder) driverFor(resource string) (driver, reason string) {
+	class, reason := f.classFor(resource)
+	at := slices.IndexFunc(f.classes, func(c api.Class) bool { return c.Name == class })
+	if at < 0 {
+		return "", reason
 	}
-	return ""
+	switch drivers := f.classes[at].Drivers; {
+	case len(drivers) == 0 && cluster.SameHardware(class, resource):
+		// The driver does not run yet: its class has its name, as a rule.
+		return class, ""
+	case len(drivers) == 0:
+		return "", fmt.Sprintf("class %s, for %s, selects no device, so that its driver is not known", class, resource)
+	case len(drivers) > 1:
+		return "", fmt.Sprintf("class %s, for %s, selects devices of drivers %s", class, resource, english.JoinAnd(drivers))
+	case !cluster.SameHardware(drivers[0], resource) && f.chosen[resource] == "":
+		return "", fmt.Sprintf("driver %s of class %s has another name than %s: if it is the same hardware, write --class %[3]s=%[2]s", drivers[0], class, resource)
+	default:
+		return drivers[0], ""
+	}
 }
 
 // publishedOn counts the devices of a driver that only one node can use.

@@ -193,6 +193,27 @@ func TestOrderKeeps(t *testing.T) {
 	}
 }
 
+// TestClassWithoutDriver says why no step switches nodes whose class has no driver yet, and refuses a resource
+// that nothing has.
+func TestClassWithoutDriver(t *testing.T) {
+	c := fleet(t, []string{"a 4 0", "d 0 4"}, []string{"train a 2"})
+	c.Snapshot.Classes = append(c.Snapshot.Classes, class("mig.nvidia.com", "false", ""))
+	c = cluster.New(c.Snapshot)
+	found, err := Find(t.Context(), c, Options{Classes: map[string]string{"nvidia.com/gpu": "mig.nvidia.com"}})
+	want := []api.MigrationKept{{Node: "a", Reason: "class mig.nvidia.com, for nvidia.com/gpu, selects no device, so that its driver is not known"}}
+	if err != nil || !slices.Equal(found.Kept, want) {
+		t.Errorf("%+v, %v", found, err)
+	}
+	options := Options{Classes: map[string]string{"nvidia.com/gpus": "gpu.nvidia.com"}}
+	if _, err := Find(t.Context(), c, options); err == nil || !strings.Contains(err.Error(), "find extended resource nvidia.com/gpus: no node has it, no pod asks for it and no quota limits it; expected nvidia.com/gpu") {
+		t.Error(err)
+	}
+	c.Snapshot.Gaps = []snapshot.Gap{{Resource: snapshot.ResourcePods, Reason: "may not list pods"}}
+	if _, err := Find(t.Context(), cluster.New(c.Snapshot), options); err != nil {
+		t.Errorf("with pods that could not be read: %v", err)
+	}
+}
+
 // TestVerify compares the steps of an earlier plan with clusters.
 func TestVerify(t *testing.T) {
 	nodes, pods := []string{"a 4 0", "b 4 0", "d 0 4"}, []string{"big a 3", "big b 3", "small b 1"}
