@@ -6,6 +6,7 @@ package migration
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -14,6 +15,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/selector"
+	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
 	"github.com/kubectl-dra/kubectl-dra/pkg/shell"
@@ -74,6 +76,28 @@ func (f *finder) classFor(resource string) (class, reason string) {
 		return "", fmt.Sprintf("there is no class %s, which the driver of NVIDIA installs for MIG devices", want)
 	}
 	return "", fmt.Sprintf("no class has drivers that are %s by their names: install the driver and its class, or choose one with --class %s=NAME", resource, resource)
+}
+
+// driverFor returns the driver that has the hardware of a resource, or why none is known.
+func (f *finder) driverFor(resource string) (driver, reason string) {
+	class, reason := f.classFor(resource)
+	at := slices.IndexFunc(f.classes, func(c api.Class) bool { return c.Name == class })
+	if at < 0 {
+		return "", reason
+	}
+	switch drivers := f.classes[at].Drivers; {
+	case len(drivers) == 0 && cluster.SameHardware(class, resource):
+		// The driver does not run yet: its class has its name, as a rule.
+		return class, ""
+	case len(drivers) == 0:
+		return "", fmt.Sprintf("class %s, for %s, selects no device, so that its driver is not known", class, resource)
+	case len(drivers) > 1:
+		return "", fmt.Sprintf("class %s, for %s, selects devices of drivers %s", class, resource, english.JoinAnd(drivers))
+	case !cluster.SameHardware(drivers[0], resource) && f.chosen[resource] == "":
+		return "", fmt.Sprintf("driver %s of class %s has another name than %s: if it is the same hardware, write --class %[3]s=%[2]s", drivers[0], class, resource)
+	default:
+		return drivers[0], ""
+	}
 }
 
 // serving returns the class that names an extended resource, empty if there is none.
@@ -140,6 +164,62 @@ func (f *finder) selects(class string) bool {
 		}
 	}
 	return false
+}
+
+// nameable returns the classes that could have a resource as extendedResourceName, in the order of
+// resources, so that workloads that need claims else stay as they are.
+func (f *finder) nameable() []api.MigrationClass {
+	if !f.Gates.Enabled("DRAExtendedResource") {
+		return nil
+	}
+	found := map[string]*api.MigrationClass{}
+	named := map[string]bool{}
+	for _, w := range f.moving {
+		for _, ask := range w.editor.asks() {
+			if class := f.nameFor(ask.Resource); class != nil && found[ask.Resource] == nil && !named[class.Class] {
+				found[ask.Resource], named[class.Class] = class, true
+			}
+		}
+	}
+	for _, w := range f.moving {
+		asks := w.editor.asks()
+		if slices.ContainsFunc(asks, func(a api.MigrationAsk) bool {
+			return !w.editor.kept[a.Resource] && (found[a.Resource] == nil || w.editor.profiles[a.Resource] != "")
+		}) {
+			continue
+		}
+		counted := map[string]bool{}
+		for _, ask := range asks {
+			if class := found[ask.Resource]; class != nil && !counted[ask.Resource] {
+				class.Workloads++
+				counted[ask.Resource] = true
+			}
+		}
+	}
+	var list []api.MigrationClass
+	for _, resource := range slices.Sorted(maps.Keys(found)) {
+		if found[resource].Workloads > 0 {
+			list = append(list, *found[resource])
+		}
+	}
+	return list
+}
+
+// nameFor returns the class that could have a resource as extendedResourceName: it has no such name yet,
+// and selects devices of a driver with the same hardware. Classes for MIG devices select all profiles.
+func (f *finder) nameFor(resource string) *api.MigrationClass {
+	driver, _ := f.driverFor(resource)
+	name, _ := f.classFor(resource)
+	at := slices.IndexFunc(f.classes, func(c api.Class) bool { return c.Name == name })
+	if driver == "" || f.serving(resource) != "" || name == classMIG || f.classes[at].ExtendedResource != "" || f.classes[at].Devices == 0 {
+		return nil
+	}
+	// A map of strings can be encoded.
+	patch, _ := json.Marshal(map[string]any{"spec": map[string]string{"extendedResourceName": resource}})
+	return &api.MigrationClass{
+		Class: name, Resource: resource, Devices: f.classes[at].Devices,
+		Command: "kubectl patch " + shell.KubectlObjects("deviceclass", "", name) + " --type=merge -p " + shell.Quote(string(patch)),
+	}
 }
 
 // selectorsOf writes expressions as selectors.

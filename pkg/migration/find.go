@@ -65,6 +65,7 @@ func Find(ctx context.Context, c *cluster.Cluster, opts Options) (*api.Migration
 	slices.SortStableFunc(m.Workloads, func(a, b api.MigrationWorkload) int {
 		return cmp.Or(cmp.Compare(a.Object.Namespace, b.Object.Namespace), cmp.Compare(a.Object.Kind, b.Object.Kind), cmp.Compare(a.Object.Name, b.Object.Name))
 	})
+	m.Classes = f.nameable()
 	if opts.Namespace == "" {
 		if err := f.order(ctx, m); err != nil {
 			return nil, fmt.Errorf("order the steps: %w", err)

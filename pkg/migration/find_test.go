@@ -291,3 +291,43 @@ func TestChosenClass(t *testing.T) {
 		t.Errorf("error %v", err)
 	}
 }
+
+// TestNameable finds the class that lets workloads stay as they are with one more field, and what is in
+// the way of it.
+func TestNameable(t *testing.T) {
+	find := func(change func(*snapshot.Snapshot), pods ...*corev1.Pod) []api.MigrationClass {
+		t.Helper()
+		c := mixed(pods...)
+		if change != nil {
+			change(c.Snapshot)
+		}
+		found, err := Find(t.Context(), cluster.New(c.Snapshot), Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return found.Classes
+	}
+	on := func(node string) func(*corev1.Pod) { return func(p *corev1.Pod) { p.Spec.NodeName = node } }
+	gpu := pod("gpu", map[string]string{"nvidia.com/gpu": "1"}, on("node-2"))
+	pods := []*corev1.Pod{
+		gpu, pod("gpu-and-rdma", map[string]string{"nvidia.com/gpu": "1", "example.com/rdma": "1"}, on("node-2")),
+		pod("gpu-and-mig", map[string]string{"nvidia.com/gpu": "1", "nvidia.com/mig-1g.10gb.me": "1"}, on("node-2")),
+		pod("mig-single", map[string]string{"nvidia.com/gpu": "1"}, on("node-4")), pod("sliced", map[string]string{"nvidia.com/gpu": "1"}, on("node-3")),
+	}
+	want := []api.MigrationClass{{
+		Class: "gpu.nvidia.com", Resource: "nvidia.com/gpu", Devices: 3, Workloads: 2,
+		Command: `kubectl patch deviceclass gpu.nvidia.com --type=merge -p '{"spec":{"extendedResourceName":"nvidia.com/gpu"}}'`,
+	}}
+	if diff := cmp.Diff(want, find(nil, pods...)); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+	for name, change := range map[string]func(*snapshot.Snapshot){
+		"the feature is off":      func(s *snapshot.Snapshot) { s.Gates["DRAExtendedResource"] = snapshot.Gate{} },
+		"another name":            func(s *snapshot.Snapshot) { s.Classes[1].Spec.ExtendedResourceName = new("example.com/gpu") },
+		"a class without devices": func(s *snapshot.Snapshot) { s.Slices = nil },
+	} {
+		if found := find(change, gpu); len(found) > 0 {
+			t.Errorf("%s: %+v", name, found)
+		}
+	}
+}

@@ -227,28 +227,6 @@ func (f *finder) leaves(pod *corev1.Pod, node string) bool {
 	return pod.Spec.NodeName == node && !snapshot.Finished(pod) && !snapshot.StaysOnDrain(pod) && (len(f.Claims.OfPod(pod)) > 0 || len(cluster.ExtendedResources(pod)) > 0)
 }
 
-// driverFor returns the driver that has the hardware of a resource, or why none is known.
-func (f *finder) driverFor(resource string) (driver, reason string) {
-	class, reason := f.classFor(resource)
-	at := slices.IndexFunc(f.classes, func(c api.Class) bool { return c.Name == class })
-	if at < 0 {
-		return "", reason
-	}
-	switch drivers := f.classes[at].Drivers; {
-	case len(drivers) == 0 && cluster.SameHardware(class, resource):
-		// The driver does not run yet: its class has its name, as a rule.
-		return class, ""
-	case len(drivers) == 0:
-		return "", fmt.Sprintf("class %s, for %s, selects no device, so that its driver is not known", class, resource)
-	case len(drivers) > 1:
-		return "", fmt.Sprintf("class %s, for %s, selects devices of drivers %s", class, resource, english.JoinAnd(drivers))
-	case !cluster.SameHardware(drivers[0], resource) && f.chosen[resource] == "":
-		return "", fmt.Sprintf("driver %s of class %s has another name than %s: if it is the same hardware, write --class %[3]s=%[2]s", drivers[0], class, resource)
-	default:
-		return drivers[0], ""
-	}
-}
-
 // publishedOn counts the devices of a driver that only one node can use.
 func (f *finder) publishedOn(node, driver string) int {
 	count := 0

@@ -26,6 +26,7 @@ func Migration(w io.Writer, m *api.Migration, opts Options) error {
 	p.migrationChecks(m.Verified)
 	p.migrationNodes(m.Nodes)
 	p.migrationWorkloads(m.Workloads)
+	p.migrationClasses(m.Classes)
 	p.migrationSteps(m)
 	p.migrationQuotas(m.Quotas)
 	if opts.Wide && len(m.Assumptions) > 0 {
@@ -134,6 +135,18 @@ func (p *Page) migrationWorkloads(workloads []api.MigrationWorkload) {
 	}
 	if n := len(workloads) - len(shown); n > 0 {
 		p.Text(2, Faint, fmt.Sprintf("and %s: -o wide", english.Count(n, "more workload")))
+	}
+}
+
+// migrationClasses draws which field of a class lets workloads stay as they are.
+func (p *Page) migrationClasses(classes []api.MigrationClass) {
+	for i := range classes {
+		c := &classes[i]
+		p.Row(2, Cell{Text: "*", Width: 1}, Cell{Text: fmt.Sprintf("%s %s, without a claim, if class %s gets extendedResourceName: %s. The class selects %s, and the feature gate DRAExtendedResource is on.",
+			english.Count(c.Workloads, "workload"), english.Plural(c.Workloads, "stays as it is", "stay as they are"), c.Class, c.Resource, english.Count(c.Devices, "device"))})
+		if p.Opts.Commands {
+			p.Verbatim(4, c.Command)
+		}
 	}
 }
 

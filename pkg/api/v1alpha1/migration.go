@@ -24,6 +24,8 @@ type Migration struct {
 	Nodes []MigrationNodes `json:"nodes"`
 	// Workloads are the workloads that ask for extended resources, and bare pods.
 	Workloads []MigrationWorkload `json:"workloads"`
+	// Classes are the DeviceClasses that need one more field so that workloads stay as they are.
+	Classes []MigrationClass `json:"classes,omitempty"`
 	// Steps are the order in which nodes and workloads change, as the allocator decides with what
 	// drivers are expected to publish. They are missing for one namespace, and Undecided says why
 	// there are no more.
@@ -128,6 +130,20 @@ type MigrationWorkload struct {
 	Templates []json.RawMessage `json:"templates,omitempty"`
 	Edits     []Edit            `json:"edits,omitempty"`
 	Commands  []string          `json:"commands,omitempty"`
+}
+
+// MigrationClass is a DeviceClass with which workloads stay as they are, once it has their resource as
+// extendedResourceName: the scheduler takes the device plugin on nodes that have one, and makes claims
+// on the others.
+type MigrationClass struct {
+	Class    string `json:"class"`
+	Resource string `json:"resource"`
+	// Devices counts the devices that the class selects now, and Workloads the workloads that stay as
+	// they are, of those that need claims else.
+	Devices   int `json:"devices"`
+	Workloads int `json:"workloads"`
+	// Command adds the field.
+	Command string `json:"command"`
 }
 
 // MigrationStep switches nodes from their device plugins to a driver, and then moves workloads.
