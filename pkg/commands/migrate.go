@@ -30,6 +30,7 @@ type migrateFlags struct {
 	output   *cli.OutputFlags
 	classes  []string
 	commands bool
+	diff     bool
 	plan     string
 }
 
@@ -38,6 +39,7 @@ type migrateOptions struct {
 	reader  *cli.Reader
 	printer *cli.Printer
 	classes map[string]string
+	diff    bool
 	plan    *api.Migration
 	streams genericiooptions.IOStreams
 }
@@ -80,6 +82,9 @@ is not known what becomes of a workload, else 0.`,
   # For a team, with the commands
   kubectl dra migrate -n research --commands
 
+  # The changes of its workloads as a unified diff
+  kubectl dra migrate -n research --diff
+
   # Devices of amd.com/gpu are in a class of another name
   kubectl dra migrate --class amd.com/gpu=gpu.example.com
 
@@ -104,12 +109,16 @@ is not known what becomes of a workload, else 0.`,
 	f.output.AddTo(cmd)
 	cli.AddFlags(cmd.Flags(), cli.GroupOutput, func(flags *pflag.FlagSet) {
 		flags.BoolVar(&f.commands, "commands", false, "Show the commands that make the changes.")
+		flags.BoolVar(&f.diff, "diff", false, "Show only the changes of workloads, as a unified diff of the fields that have to do with devices.")
 	})
 	return cmd
 }
 
 func (f *migrateFlags) toOptions(cmd *cobra.Command, streams genericiooptions.IOStreams) (*migrateOptions, error) {
-	o := &migrateOptions{classes: map[string]string{}, streams: streams}
+	o := &migrateOptions{classes: map[string]string{}, diff: f.diff, streams: streams}
+	if f.diff && f.commands {
+		return nil, cli.Usagef("Leave one of them out.", "--diff and --commands: only one can be used")
+	}
 	for _, given := range f.classes {
 		resource, class, found := strings.Cut(given, "=")
 		if !found || resource == "" || class == "" {
@@ -159,7 +168,7 @@ func (o *migrateOptions) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	found, err := migration.Find(ctx, cluster.New(from.Snap), migration.Options{Namespace: o.reader.Only, Classes: o.classes, Plan: o.plan})
+	found, err := migration.Find(ctx, cluster.New(from.Snap), migration.Options{Namespace: o.reader.Only, Classes: o.classes, Diffs: o.diff, Plan: o.plan})
 	if unknown := (*migration.ClassError)(nil); errors.As(err, &unknown) {
 		return cli.Usagef("List them with: kubectl dra classes", "--class: %v", err)
 	}
@@ -169,9 +178,12 @@ func (o *migrateOptions) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if o.printer.Machine != nil {
+	switch {
+	case o.printer.Machine != nil:
 		err = o.printer.Machine.PrintObj(found, o.streams.Out)
-	} else {
+	case o.diff:
+		err = render.MigrationDiff(o.streams.Out, found, o.printer.Text)
+	default:
 		err = render.Migration(o.streams.Out, found, o.printer.Text)
 	}
 	if err != nil {

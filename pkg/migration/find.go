@@ -27,6 +27,8 @@ type Options struct {
 	Namespace string
 	// Classes has the DeviceClasses for extended resources that the user chose.
 	Classes map[string]string
+	// Diffs asks for the changes as unified diffs, too.
+	Diffs bool
 	// Plan is an earlier plan whose steps are compared with the cluster; nil for none.
 	Plan *api.Migration
 }
@@ -56,6 +58,11 @@ func Find(ctx context.Context, c *cluster.Cluster, opts Options) (*api.Migration
 		w, err := f.workload(ctx, group)
 		if err != nil {
 			return nil, err
+		}
+		if w.Way == api.MigrationClaims && opts.Diffs {
+			if w.Diff, err = f.moving[len(f.moving)-1].editor.diff(); err != nil {
+				return nil, err
+			}
 		}
 		if w.Way == api.MigrationNotPossible || w.Way == api.MigrationUnknown {
 			f.stuck = append(f.stuck, group)

@@ -331,3 +331,40 @@ func TestNameable(t *testing.T) {
 		}
 	}
 }
+
+// TestDiff shows the template of a claim and the edit of a workload, without the node of one of its pods.
+func TestDiff(t *testing.T) {
+	c := mixed(pod("web-0", map[string]string{"nvidia.com/gpu": "1", "cpu": "1"}, func(p *corev1.Pod) {
+		p.Spec.NodeName, p.Spec.ServiceAccountName = "node-2", "web"
+		p.OwnerReferences = []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: "StatefulSet", Name: "web", Controller: new(true)}}
+	}))
+	found, err := Find(t.Context(), c, Options{Diffs: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	template, edit, both := strings.Cut(found.Workloads[0].Diff, "--- ml/statefulset/web\n")
+	if !both || !strings.HasPrefix(template, "--- /dev/null\n+++ ml/resourceclaimtemplate/web-gpu\n@@ -0,0 +1,15 @@\n+apiVersion: resource.k8s.io/v1\n") {
+		t.Errorf("%s", found.Workloads[0].Diff)
+	}
+	want := `+++ ml/statefulset/web
+@@ -4,9 +4,13 @@
+       containers:
+       - name: main
+         resources:
++          claims:
++          - name: gpu
++            request: main
+           limits:
+             cpu: "1"
+-            nvidia.com/gpu: "1"
+           requests:
+             cpu: "1"
+-            nvidia.com/gpu: "1"
++      resourceClaims:
++      - name: gpu
++        resourceClaimTemplateName: web-gpu
+`
+	if diff := cmp.Diff(want, edit); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+}

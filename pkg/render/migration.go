@@ -39,6 +39,20 @@ func Migration(w io.Writer, m *api.Migration, opts Options) error {
 	return p.Print(w)
 }
 
+// MigrationDiff draws the changes of workloads as unified diffs. Lines with # say what becomes of the other
+// workloads.
+func MigrationDiff(w io.Writer, m *api.Migration, opts Options) error {
+	p := NewPage(opts)
+	for i := range m.Workloads {
+		workload := &m.Workloads[i]
+		if workload.Way != api.MigrationClaims {
+			p.Verbatim(0, fmt.Sprintf("# %s %s: %s", workload.Object.Namespace, workload.Object.Argument(), english.Sentence(workload.Reason)))
+		}
+		p.Verbatim(0, workload.Diff)
+	}
+	return p.Print(w)
+}
+
 // migrationTotal counts workloads by what becomes of them.
 func migrationTotal(m *api.Migration) string {
 	counts := map[api.MigrationWay]int{}

@@ -43,7 +43,7 @@ func (w *commandWriter) workload(object api.ObjectRef, edits []api.Edit) {
 	if err != nil {
 		return
 	}
-	document, ok := documentAt(spec, m.PodSpecPath()).(map[string]any)
+	document, ok := DocumentAt(spec, m.PodSpecPath()).(map[string]any)
 	if !ok {
 		return
 	}

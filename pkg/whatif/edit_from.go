@@ -25,7 +25,7 @@ func WithOldValues(snap *snapshot.Snapshot, edits []api.Edit) []api.Edit {
 		if !known {
 			document, prefix = storedDocument(snap, e.Object)
 			if prefix != "" {
-				document = documentAt(document, prefix)
+				document = DocumentAt(document, prefix)
 			}
 		}
 		if !strings.HasPrefix(e.Path, "/status") && e.Path != "" && e.Op != "test" && !inserts(e) && !Scales(*e) {
@@ -108,8 +108,8 @@ func PlainJSON[T any](from *T) any {
 	return document
 }
 
-// documentAt puts a document below a path of keys.
-func documentAt(document any, path string) any {
+// DocumentAt puts a document below a path of keys.
+func DocumentAt(document any, path string) any {
 	for _, key := range slices.Backward(PointerTokens(path)) {
 		document = map[string]any{key: document}
 	}

@@ -130,12 +130,16 @@ type MigrationWorkload struct {
 	Templates []json.RawMessage `json:"templates,omitempty"`
 	Edits     []Edit            `json:"edits,omitempty"`
 	Commands  []string          `json:"commands,omitempty"`
+	// Diff has the templates and the edits as a unified diff, of the fields that have to do with devices.
+	// It is missing unless it was asked for.
+	Diff string `json:"diff,omitempty"`
 }
 
 // MigrationClass is a DeviceClass with which workloads stay as they are, once it has their resource as
 // extendedResourceName: the scheduler takes the device plugin on nodes that have one, and makes claims
 // on the others.
 type MigrationClass struct {
+	// Class is the name of the DeviceClass, Resource the extended resource.
 	Class    string `json:"class"`
 	Resource string `json:"resource"`
 	// Devices counts the devices that the class selects now, and Workloads the workloads that stay as
