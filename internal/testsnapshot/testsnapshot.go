@@ -47,7 +47,7 @@ func Equal(t testing.TB, want, got *snapshot.Snapshot) {
 		return []any{
 			s.ServerVersion, s.Gates, s.Gaps, s.Nodes, s.Namespaces, s.Pods, s.Events, s.Slices, s.Classes, s.Claims,
 			s.Templates, s.TaintRules, s.PoolStatuses, s.PodGroups, s.CompositePodGroups, s.Workloads, s.Queued, s.Outlines,
-			s.ComputeDomains, s.Cliques,
+			s.ComputeDomains, s.Cliques, s.ClusterPolicies, s.PluginConfigs,
 		}
 	}
 	w, g := parts(want), parts(got)
@@ -76,6 +76,8 @@ func Names(s *snapshot.Snapshot) []string {
 	all = appendNames(all, "Queued", s.Queued)
 	all = appendNames(all, snapshot.KindComputeDomain, s.ComputeDomains)
 	all = appendNames(all, snapshot.KindClique, s.Cliques)
+	all = appendNames(all, snapshot.ClusterPolicyKind().Kind, s.ClusterPolicies)
+	all = appendNames(all, "ConfigMap", s.PluginConfigs)
 	for _, outline := range s.Outlines {
 		all = appendNames(all, outline.Of.Kind, []*snapshot.Outline{outline})
 	}

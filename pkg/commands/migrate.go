@@ -164,7 +164,7 @@ func earlierPlan(path string) (*api.Migration, error) {
 }
 
 func (o *migrateOptions) run(ctx context.Context) error {
-	from, err := o.reader.Read(ctx, cli.Scope{AllNamespaces: true, Creates: true})
+	from, err := o.reader.Read(ctx, cli.Scope{AllNamespaces: true, Creates: true, DevicePlugins: true})
 	if err != nil {
 		return err
 	}

@@ -126,7 +126,7 @@ func (o *snapshotOptions) run(ctx context.Context) error {
 	if err := o.checkPath(); err != nil {
 		return err
 	}
-	from, err := o.reader.Read(ctx, cli.Scope{AllNamespaces: o.reader.Only == "", Starting: true, Health: true, Admission: true, Evicts: true, Ends: true, ComputeDomains: true})
+	from, err := o.reader.Read(ctx, cli.Scope{AllNamespaces: o.reader.Only == "", Starting: true, Health: true, Admission: true, Evicts: true, Ends: true, ComputeDomains: true, DevicePlugins: true})
 	if err != nil {
 		return err
 	}

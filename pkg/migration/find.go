@@ -36,7 +36,7 @@ type Options struct {
 // Find returns what has to change. It fails if ctx is done, with [ClassError] if there is no class that
 // the options name, and with [ResourceError] if there is no such resource.
 func Find(ctx context.Context, c *cluster.Cluster, opts Options) (*api.Migration, error) {
-	f := &finder{Cluster: c, chosen: opts.Classes}
+	f := &finder{Cluster: c, chosen: opts.Classes, configured: map[string]configured{}}
 	var err error
 	if f.classes, err = inventory.New(c).Classes(ctx); err != nil {
 		return nil, fmt.Errorf("list classes: %w", err)
@@ -52,7 +52,10 @@ func Find(ctx context.Context, c *cluster.Cluster, opts Options) (*api.Migration
 	m := &api.Migration{
 		TypeMeta: metav1.TypeMeta{APIVersion: api.APIVersion, Kind: "Migration"},
 		Source:   c.Snapshot.Source, Namespace: opts.Namespace,
-		Nodes: served(c), Workloads: []api.MigrationWorkload{}, Assumptions: inventory.Assumptions(c.Snapshot),
+		Nodes: f.served(), Workloads: []api.MigrationWorkload{}, Assumptions: inventory.Assumptions(c.Snapshot),
+	}
+	if unknown := f.notConfigured(); unknown != "" {
+		m.Assumptions = append(m.Assumptions, unknown)
 	}
 	for _, group := range f.groups(opts.Namespace) {
 		w, err := f.workload(ctx, group)
@@ -118,6 +121,8 @@ type finder struct {
 	*cluster.Cluster
 	classes []api.Class
 	chosen  map[string]string
+	// configured remembers how device plugins are configured, by node.
+	configured map[string]configured
 	// decided counts the workloads that the allocator decided.
 	decided int
 	// moving are the workloads that ask by claims in the future, stuck are workloads that cannot, or

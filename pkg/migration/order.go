@@ -39,6 +39,10 @@ const (
 // leaves a value as it is that somebody set (controllers/state_manager.go of NVIDIA/gpu-operator).
 const labelDeploy = "nvidia.com/gpu.deploy.device-plugin"
 
+// labelDriver is the label with which the GPU Operator chooses the nodes of the DRA driver, where a GPUCluster
+// has it. It leaves values as they are (controllers/nodelabeling_controller.go there).
+const labelDriver = "nvidia.com/gpu.deploy.dra-driver"
+
 // labelCount is the label of feature discovery with the number of GPUs of a node.
 const labelCount = "nvidia.com/gpu.count"
 
@@ -147,7 +151,7 @@ func (f *finder) switches(m *api.Migration) []switching {
 	}
 	var list []switching
 	for _, node := range f.Snapshot.Nodes {
-		if len(offers(node)) == 0 {
+		if len(f.offers(node)) == 0 {
 			continue
 		}
 		s, reason := f.switchOf(node)
@@ -180,7 +184,7 @@ func twice(s switching) int {
 func (f *finder) switchOf(node *corev1.Node) (s switching, reason string) {
 	s.node = node
 	var unknown []string
-	for _, offer := range offers(node) {
+	for _, offer := range f.offers(node) {
 		driver, why := f.driverFor(offer.Resource)
 		switch {
 		case offer.Sharing != "":
@@ -496,7 +500,7 @@ func asEdited(pod *corev1.Pod, spec *corev1.PodSpec, name string) *corev1.Pod {
 func switchCommands(s *switching) []string {
 	commands := []string{shell.Drain(s.node.Name, s.bare), pluginCommand(s, "false", "no longer")}
 	if s.like != "" || s.devices == 0 {
-		commands = append(commands, fmt.Sprintf("# let the DaemonSet of driver %s select node %s", s.driver, s.node.Name))
+		commands = append(commands, driverCommand(s, "true", ""))
 	}
 	uncordon := ""
 	for _, resource := range s.resources {
@@ -510,7 +514,7 @@ func switchCommands(s *switching) []string {
 func backCommands(s *switching) []string {
 	commands := []string{shell.Drain(s.node.Name, false)}
 	if s.like != "" || s.devices == 0 {
-		commands = append(commands, fmt.Sprintf("# let the DaemonSet of driver %s select node %s no longer", s.driver, s.node.Name))
+		commands = append(commands, driverCommand(s, s.node.Labels[labelDriver], " no longer"))
 	}
 	return append(commands, pluginCommand(s, cmp.Or(s.node.Labels[labelDeploy], "true"), "again"), "kubectl uncordon "+shell.Node(s.node.Name))
 }
@@ -532,13 +536,22 @@ func undoCommands(moves []api.ObjectRef) []string {
 // Other device plugins have no such label.
 func pluginCommand(s *switching, value, change string) string {
 	if s.node.Labels[labelDeploy] != "" {
-		return labelCommand(s.node.Name, value)
+		return labelCommand(s.node.Name, labelDeploy, value)
 	}
 	return fmt.Sprintf("# let the DaemonSet of the device plugin for %s select node %s %s", english.JoinAnd(texts(s.resources)), s.node.Name, change)
 }
 
-func labelCommand(node, value string) string {
-	return "kubectl label node " + shell.Node(node) + " " + shell.Quote(labelDeploy+"="+value) + " --overwrite"
+// driverCommand returns the command that sets the label of the GPU Operator for NVIDIA's driver. Others, and
+// one that is installed without the operator, have no such label.
+func driverCommand(s *switching, value, change string) string {
+	if s.driver == driverGPU && s.node.Labels[labelDriver] != "" {
+		return labelCommand(s.node.Name, labelDriver, value)
+	}
+	return fmt.Sprintf("# let the DaemonSet of driver %s select node %s%s", s.driver, s.node.Name, change)
+}
+
+func labelCommand(node, label, value string) string {
+	return "kubectl label node " + shell.Node(node) + " " + shell.Quote(label+"="+value) + " --overwrite"
 }
 
 func texts(resources []corev1.ResourceName) []string {

@@ -33,9 +33,9 @@ const maxNames = 10
 
 // served returns the nodes that offer devices in any way, in groups of equal ones, the largest
 // group first. Devices that are not bound to one node by its name are left out.
-func served(c *cluster.Cluster) []api.MigrationNodes {
+func (f *finder) served() []api.MigrationNodes {
 	published := map[string]map[string]int{}
-	devices := c.Pools.Devices()
+	devices := f.Pools.Devices()
 	for i := range devices {
 		node, _, _ := devices[i].NodeSelection()
 		if node == nil {
@@ -48,8 +48,8 @@ func served(c *cluster.Cluster) []api.MigrationNodes {
 	}
 	at := map[string]int{}
 	groups := []api.MigrationNodes{}
-	for _, node := range c.Snapshot.Nodes {
-		g := api.MigrationNodes{Plugins: offers(node)}
+	for _, node := range f.Snapshot.Nodes {
+		g := api.MigrationNodes{Plugins: f.offers(node)}
 		for _, driver := range slices.Sorted(maps.Keys(published[node.Name])) {
 			d := api.DriverOffer{Driver: driver, Devices: published[node.Name][driver]}
 			for i := range g.Plugins {
@@ -77,19 +77,21 @@ func served(c *cluster.Cluster) []api.MigrationNodes {
 }
 
 // offers returns what device plugins offer on a node, sorted by name.
-func offers(node *corev1.Node) []api.PluginOffer {
+func (f *finder) offers(node *corev1.Node) []api.PluginOffer {
 	var list []api.PluginOffer
 	for _, name := range slices.Sorted(maps.Keys(node.Status.Allocatable)) {
 		quantity := node.Status.Allocatable[name]
 		if quantity.IsZero() || !cluster.IsExtendedResource(name) {
 			continue
 		}
-		list = append(list, api.PluginOffer{Resource: string(name), Allocatable: quantity.Value(), Sharing: sharing(node.Labels, name)})
+		offer := api.PluginOffer{Resource: string(name), Allocatable: quantity.Value()}
+		offer.Sharing, offer.Contradiction = f.sharingOn(node, name)
+		list = append(list, offer)
 	}
 	return list
 }
 
-// sharing returns how NVIDIA's device plugin divides the GPUs behind a resource. The labels
+// sharing returns how NVIDIA's device plugin divides the GPUs behind a resource, by labels. These
 // describe nvidia.com/gpu, and nvidia.com/gpu.shared, which replicas may be called.
 func sharing(labels map[string]string, name corev1.ResourceName) api.PluginSharing {
 	if name != resourceGPU && name != resourceGPU+".shared" {

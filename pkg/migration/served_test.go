@@ -4,6 +4,7 @@
 package migration
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -58,7 +59,7 @@ func TestServed(t *testing.T) {
 			Drivers: []api.DriverOffer{{Driver: "gpu.nvidia.com", Devices: 1}},
 		},
 	}
-	if diff := cmp.Diff(want, served(cluster.New(snap))); diff != "" {
+	if diff := cmp.Diff(want, (&finder{Cluster: cluster.New(snap), configured: map[string]configured{}}).served()); diff != "" {
 		t.Fatalf("-want +got:\n%s", diff)
 	}
 }
@@ -84,6 +85,78 @@ func TestSharing(t *testing.T) {
 	} {
 		if got := sharing(test.labels, corev1.ResourceName(test.resource)); got != test.want {
 			t.Errorf("%s: %q, want %q", name, got, test.want)
+		}
+	}
+}
+
+// TestConfigured knows how the device plugin divides GPUs by its configuration, and says where labels of
+// nodes differ from it.
+func TestConfigured(t *testing.T) {
+	policy := func(name, chosen string) []*snapshot.ClusterPolicy {
+		p := &snapshot.ClusterPolicy{ObjectMeta: metav1.ObjectMeta{Name: "policy"}}
+		p.Spec.MIG.Strategy, p.Spec.DevicePlugin.Config.Name, p.Spec.DevicePlugin.Config.Default = "single", name, chosen
+		return []*snapshot.ClusterPolicy{p}
+	}
+	disabled := policy("plugin", "sliced")
+	disabled[0].Spec.DevicePlugin.Enabled = new(false)
+	configs := []*corev1.ConfigMap{{ObjectMeta: metav1.ObjectMeta{Namespace: "gpu-operator", Name: "plugin"}, Data: map[string]string{
+		"whole":  "version: v1",
+		"sliced": "version: v1\nflags: {migStrategy: mixed}\nsharing: {timeSlicing: {renameByDefault: true, resources: [{name: nvidia.com/gpu, replicas: 4}]}}",
+		"mps":    "version: v1\nsharing: {mps: {resources: [{name: nvidia.com/mig-1g.10gb, replicas: 2}]}, timeSlicing: {resources: [{name: nvidia.com/gpu, replicas: 4}]}}",
+	}}}
+	mounts := func(node string) []*corev1.Pod {
+		p := pod("plugin", nil, func(p *corev1.Pod) {
+			p.Namespace, p.Spec.NodeName = "gpu-operator", node
+			p.Spec.Volumes = []corev1.Volume{
+				{VolumeSource: corev1.VolumeSource{HostPath: &corev1.HostPathVolumeSource{Path: "/var/lib/kubelet/device-plugins"}}},
+				{VolumeSource: corev1.VolumeSource{ConfigMap: &corev1.ConfigMapVolumeSource{LocalObjectReference: corev1.LocalObjectReference{Name: "plugin"}}}},
+			}
+		})
+		return []*corev1.Pod{p}
+	}
+	for name, test := range map[string]struct {
+		policies []*snapshot.ClusterPolicy
+		pods     []*corev1.Pod
+		labels   map[string]string
+		resource string
+		want     api.PluginSharing
+		// contradiction is one of labels and configuration, unknown is a part of the reason why the
+		// configuration is not known.
+		contradiction, unknown string
+	}{
+		"the default":                 {policies: policy("plugin", "sliced"), want: api.SharingTimeSlicing},
+		"renamed":                     {policies: policy("plugin", "sliced"), resource: "nvidia.com/gpu.shared", want: api.SharingTimeSlicing},
+		"the label":                   {policies: policy("plugin", "sliced"), labels: map[string]string{labelConfig: "whole"}, want: ""},
+		"no default":                  {policies: policy("plugin", ""), want: ""},
+		"MPS in place of time-slices": {policies: policy("plugin", "mps"), want: ""},
+		"MPS of MIG devices":          {policies: policy("plugin", "mps"), resource: "nvidia.com/mig-1g.10gb", want: api.SharingMPS},
+		"labels say the same":         {policies: policy("plugin", "sliced"), labels: map[string]string{labelReplicas: "4", labelStrategy: "time-slicing", labelMIGStrategy: "single"}, want: api.SharingTimeSlicing},
+		"labels say less":             {policies: policy("plugin", "sliced"), labels: map[string]string{labelReplicas: "1"}, want: api.SharingTimeSlicing, contradiction: "labels say no sharing, and sliced of ConfigMap gpu-operator/plugin says time-slicing"},
+		"labels say more":             {policies: policy("plugin", "whole"), labels: map[string]string{labelReplicas: "4", labelStrategy: "mps"}, want: api.SharingMPS, contradiction: "labels say mps, and whole of ConfigMap gpu-operator/plugin says no sharing"},
+		"another strategy":            {policies: policy("plugin", "sliced"), labels: map[string]string{labelMIGStrategy: "mixed"}, want: api.SharingTimeSlicing, contradiction: "labels say MIG strategy mixed, and sliced of ConfigMap gpu-operator/plugin says single"},
+		"a mount, without a default":  {pods: mounts("n"), unknown: "ConfigMap gpu-operator/plugin has no configuration default"},
+		"a mount and a label":         {pods: mounts("n"), labels: map[string]string{labelConfig: "sliced"}, want: api.SharingTimeSlicing},
+		"a mount on another node":     {pods: mounts("other"), unknown: "there is no ClusterPolicy"},
+		"an operator without plugin":  {policies: disabled, unknown: "there is no ClusterPolicy"},
+		"a missing ConfigMap":         {policies: policy("other", "sliced"), unknown: "the snapshot does not have ConfigMap other"},
+		"an unknown label":            {policies: policy("plugin", "sliced"), labels: map[string]string{labelConfig: "none"}, unknown: "ConfigMap gpu-operator/plugin has no configuration none"},
+		"another vendor":              {policies: policy("plugin", "sliced"), resource: "amd.com/gpu", want: ""},
+	} {
+		if test.resource == "" {
+			test.resource = "nvidia.com/gpu"
+		}
+		n := node("n", "nvidia.com/gpu", "4", test.labels)
+		f := &finder{configured: map[string]configured{}, Cluster: cluster.New(&snapshot.Snapshot{
+			Nodes: []*corev1.Node{n}, Pods: test.pods, ClusterPolicies: test.policies, PluginConfigs: configs,
+			Listed: []string{snapshot.ResourceClusterPolicies, snapshot.ResourcePluginConfigs},
+		})}
+		resource := corev1.ResourceName(test.resource)
+		got, contradiction := f.sharingOn(n, resource)
+		if got != test.want || contradiction != test.contradiction {
+			t.Errorf("%s: %q, %q; want %q, %q", name, got, contradiction, test.want, test.contradiction)
+		}
+		if unknown := f.notConfigured(); (unknown != "") != (test.unknown != "") || !strings.Contains(unknown, test.unknown) {
+			t.Errorf("%s: unknown: %q, want %q", name, unknown, test.unknown)
 		}
 	}
 }

@@ -112,7 +112,7 @@ func (f *finder) sharingFor(g *group, resource string) (found api.PluginSharing,
 		if quantity := node.Status.Allocatable[corev1.ResourceName(resource)]; quantity.IsZero() {
 			continue
 		}
-		switch s := sharing(node.Labels, corev1.ResourceName(resource)); s {
+		switch s, _ := f.sharingOn(node, corev1.ResourceName(resource)); s {
 		case "":
 		case api.SharingMIG:
 			if found == "" {

@@ -85,7 +85,7 @@ func (p *Page) migrationNodes(groups []api.MigrationNodes) {
 	}
 	p.Heading("Nodes")
 	rows := [][]Cell{{{Text: "NODES", Right: true}, {Text: "DEVICE PLUGINS"}, {Text: "DRIVERS"}, {Text: "NAMES"}}}
-	var twice []string
+	var warnings []string
 	for i := range groups {
 		g := &groups[i]
 		var plugins, drivers []string
@@ -95,11 +95,14 @@ func (p *Page) migrationNodes(groups []api.MigrationNodes) {
 				text += fmt.Sprintf(" (%s)", o.Sharing)
 			}
 			plugins = append(plugins, text)
+			if o.Contradiction != "" {
+				warnings = append(warnings, fmt.Sprintf("%s: %s: %s", migrationNames(p, g), o.Resource, o.Contradiction))
+			}
 		}
 		for _, d := range g.Drivers {
 			drivers = append(drivers, fmt.Sprintf("%d %s", d.Devices, d.Driver))
 			for _, same := range d.SameAs {
-				twice = append(twice, fmt.Sprintf("%s: %s and driver %s are the same hardware, by their names: each gives it to pods without knowing of the other", migrationNames(p, g), same, d.Driver))
+				warnings = append(warnings, fmt.Sprintf("%s: %s and driver %s are the same hardware, by their names: each gives it to pods without knowing of the other", migrationNames(p, g), same, d.Driver))
 			}
 		}
 		rows = append(rows, []Cell{
@@ -110,7 +113,7 @@ func (p *Page) migrationNodes(groups []api.MigrationNodes) {
 		})
 	}
 	p.Rows(2, rows, 8, 40, 40, 40)
-	for _, text := range twice {
+	for _, text := range warnings {
 		p.Row(2, Cell{Text: "!", Width: 1, Mark: Bad}, Cell{Text: text})
 	}
 }

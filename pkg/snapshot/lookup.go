@@ -147,6 +147,8 @@ func (s *Snapshot) SortOptional() {
 	SortByName(s.StorageClasses)
 	SortByName(s.Budgets)
 	SortByName(s.ComputeDomains)
+	SortByName(s.ClusterPolicies)
+	SortByName(s.PluginConfigs)
 	SortByName(s.Cliques)
 }
 

@@ -100,6 +100,11 @@ type Snapshot struct {
 	// memory. They are read only if a claim or a template can name one; see Listed.
 	ComputeDomains []*ComputeDomain
 	Cliques        []*ComputeDomainClique
+	// ClusterPolicies are from NVIDIA's GPU Operator, and PluginConfigs are ConfigMaps with configurations
+	// of NVIDIA's device plugin. They are read only where it matters how device plugins divide GPUs; see
+	// Listed.
+	ClusterPolicies []*ClusterPolicy
+	PluginConfigs   []*corev1.ConfigMap
 	// Queued are the workloads of Kueue. A live snapshot only has those in the
 	// namespace of its target, and only if Kueue holds something back there.
 	Queued []*QueuedWorkload
@@ -206,6 +211,9 @@ const (
 
 	ResourceComputeDomains = "computedomains.resource.nvidia.com"
 	ResourceCliques        = "computedomaincliques.resource.nvidia.com"
+
+	ResourceClusterPolicies = "clusterpolicies.nvidia.com"
+	ResourcePluginConfigs   = "configmaps"
 )
 
 // ResourceTemplatesV1 is how [Snapshot.Served] calls ResourceClaimTemplates in their newest
@@ -218,7 +226,7 @@ func Resources() []string {
 		ResourceNodes, ResourceNamespaces, ResourcePods, ResourceEvents, ResourceSlices, ResourceClasses, ResourceClaims,
 		ResourceTemplates, ResourceTaintRules, ResourcePoolStatuses, ResourcePodGroups, ResourceDaemonSets, ResourceJobs, ResourceQueued, ResourceLocalQueues, ResourceClusterQueue, ResourceAutoscalers, ResourceMetrics,
 		ResourceQuotas, ResourceLimitRanges, ResourceVolumeClaims, ResourceVolumes, ResourceStorageClasses, ResourceCompositePodGroups, ResourceBudgets,
-		ResourceComputeDomains, ResourceCliques,
+		ResourceComputeDomains, ResourceCliques, ResourceClusterPolicies, ResourcePluginConfigs,
 	}
 }
 

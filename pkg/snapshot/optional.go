@@ -12,7 +12,8 @@ import (
 // Some lists are read only where a pod that waits, or that is about to be
 // created or evicted, depends on them: quotas and limits, which decide whether claims
 // and pods can be created, volumes, the parents of PodGroups, and PodDisruptionBudgets.
-// ComputeDomains are read where a claim can name one.
+// ComputeDomains are read where a claim can name one, the configuration of device plugins where they may
+// divide devices.
 
 // Annotations of a PersistentVolumeClaim, see pv_helpers.go of
 // k8s.io/component-helpers/storage/volume, which brings listers along.
@@ -30,6 +31,7 @@ func OptionalKinds() map[string]string {
 		ResourceVolumeClaims: "PersistentVolumeClaim", ResourceVolumes: "PersistentVolume", ResourceStorageClasses: "StorageClass",
 		ResourceAutoscalers: AutoscalerKind().Kind, ResourceCompositePodGroups: "CompositePodGroup",
 		ResourceBudgets: "PodDisruptionBudget", ResourceComputeDomains: KindComputeDomain, ResourceCliques: KindClique,
+		ResourceClusterPolicies: ClusterPolicyKind().Kind, ResourcePluginConfigs: "ConfigMap",
 	}
 }
 

@@ -36,6 +36,8 @@ func (s *Snapshot) With(objects *Snapshot) *Snapshot {
 	merged.Workloads = Overlay(s.Workloads, objects.Workloads)
 	merged.ComputeDomains = Overlay(s.ComputeDomains, objects.ComputeDomains)
 	merged.Cliques = Overlay(s.Cliques, objects.Cliques)
+	merged.ClusterPolicies = Overlay(s.ClusterPolicies, objects.ClusterPolicies)
+	merged.PluginConfigs = Overlay(s.PluginConfigs, objects.PluginConfigs)
 	merged.Queued = Overlay(s.Queued, objects.Queued)
 	merged.Outlines = Overlay(s.Outlines, objects.Outlines)
 	merged.Quotas = Overlay(s.Quotas, objects.Quotas)

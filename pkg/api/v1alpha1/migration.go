@@ -61,14 +61,18 @@ type PluginOffer struct {
 	Resource string `json:"resource"`
 	// Allocatable counts what pods can get: with sharing, more than there are devices.
 	Allocatable int64 `json:"allocatable"`
-	// Sharing is the way in which the plugin divides devices, as far as labels of the node tell.
+	// Sharing is the way in which the plugin divides devices, as far as its configuration and labels of
+	// the node tell.
 	Sharing PluginSharing `json:"sharing,omitempty"`
+	// Contradiction says what labels of the node say about sharing or MIG, and what the configuration
+	// says, where these differ.
+	Contradiction string `json:"contradiction,omitempty"`
 }
 
 // PluginSharing is the way in which a device plugin divides devices.
 type PluginSharing string
 
-// Ways in which the device plugin of NVIDIA divides GPUs, as labels of the node tell.
+// Ways in which the device plugin of NVIDIA divides GPUs.
 const (
 	// SharingTimeSlicing means that several containers take turns on one GPU.
 	SharingTimeSlicing PluginSharing = "time-slicing"

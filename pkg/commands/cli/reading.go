@@ -195,6 +195,8 @@ type Scope struct {
 	Admission bool
 	// ComputeDomains is set if the ComputeDomains of claims matter.
 	ComputeDomains bool
+	// DevicePlugins is set if it matters how device plugins divide devices.
+	DevicePlugins bool
 	// Scaling is set if another number of pods of the target may be proposed.
 	Scaling bool
 }
@@ -305,6 +307,7 @@ func (r *Reader) readPublished(ctx context.Context, what Scope) (*Source, error)
 		Health:         what.Health,
 		Admission:      what.Admission,
 		ComputeDomains: what.ComputeDomains,
+		DevicePlugins:  what.DevicePlugins,
 		Scaling:        what.Scaling,
 		Progress:       bar.Report,
 	})

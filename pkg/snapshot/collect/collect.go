@@ -125,6 +125,9 @@ func (c *collector) readDependents(ctx context.Context) error {
 	if err := c.readComponents(ctx); err != nil {
 		return err
 	}
+	if err := c.readPlugins(ctx); err != nil {
+		return err
+	}
 	return c.readOptional(ctx)
 }
 

@@ -95,7 +95,7 @@ func (c *collector) readOptional(ctx context.Context) error {
 	for resource := range snapshot.OptionalKinds() {
 		read := volumes
 		switch resource {
-		case snapshot.ResourceAutoscalers:
+		case snapshot.ResourceAutoscalers, snapshot.ResourceClusterPolicies, snapshot.ResourcePluginConfigs:
 			continue
 		case snapshot.ResourceQuotas:
 			read = quotas

@@ -57,6 +57,8 @@ type Options struct {
 	// ComputeDomains tells that it matters which ComputeDomains claims name, and how these
 	// are. Of resources in Only they are read anyway.
 	ComputeDomains bool
+	// DevicePlugins tells that it matters how device plugins divide devices.
+	DevicePlugins bool
 	// Scaling tells that it matters whether a HorizontalPodAutoscaler sets the number of
 	// pods of the target.
 	Scaling bool

@@ -70,6 +70,8 @@ func (d *Decoder) Decode(data []byte, apiVersion, kind string) (metav1.Object, e
 			return untyped(DecodeAs[corev1.PersistentVolumeClaim](data))
 		case "PersistentVolume":
 			return untyped(DecodeAs[corev1.PersistentVolume](data))
+		case "ConfigMap":
+			return pluginConfigs(DecodeAs[corev1.ConfigMap](data))
 		}
 	case storageapi.GroupName:
 		if kind == "StorageClass" {
@@ -94,6 +96,9 @@ func (d *Decoder) Decode(data []byte, apiVersion, kind string) (metav1.Object, e
 			return untyped(DecodeAs[snapshot.ComputeDomainClique](data))
 		}
 		return nil, nil
+	}
+	if (schema.GroupKind{Group: gv.Group, Kind: kind}) == snapshot.ClusterPolicyKind().GroupKind() {
+		return untyped(DecodeAs[snapshot.ClusterPolicy](data))
 	}
 	if gv.Group == snapshot.KueueGroup {
 		if kind == snapshot.KindLocalQueue || kind == snapshot.KindClusterQueue {
@@ -235,6 +240,10 @@ func Strip(object metav1.Object) {
 			notePlugin(object, &object.Template.Spec)
 		}
 		stripPodSpec(&object.Template.Spec)
+	case *corev1.ConfigMap:
+		stripConfigMap(object)
+	case *snapshot.ClusterPolicy:
+		object.Spec.MIG.Strategy = knownStrategy(object.Spec.MIG.Strategy)
 	case *resourceapi.ResourceClaim:
 		stripClaim(object)
 	case *resourceapi.ResourceClaimTemplate:
@@ -286,5 +295,5 @@ func (s *Sharer) Object(object metav1.Object) {
 // Redactions lists the types with such fields. The types of one kind stand in its file.
 func Redactions() []Redaction {
 	return slices.Concat(redactedEverywhere(), redactedNodes(), redactedSlices(), redactedClasses(), redactedClaims(), redactedPods(), redactedGroups(),
-		redactedQueues(), redactedDomains(), redactedQuotas(), redactedVolumes(), redactedEvents())
+		redactedQueues(), redactedDomains(), redactedPlugins(), redactedQuotas(), redactedVolumes(), redactedEvents())
 }

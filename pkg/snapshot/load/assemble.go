@@ -50,6 +50,8 @@ func assemble(all *decoded, paths []string, opts Options) (*snapshot.Snapshot, e
 		takeInto(&s.Workloads, "Workload"),
 		takeInto(&s.ComputeDomains, snapshot.KindComputeDomain),
 		takeInto(&s.Cliques, snapshot.KindClique),
+		takeInto(&s.ClusterPolicies, snapshot.ClusterPolicyKind().Kind),
+		takeInto(&s.PluginConfigs, "ConfigMap"),
 		takeInto(&s.Queued, "Workload"),
 		takeInto(&s.Outlines, snapshot.KindOutline),
 		takeInto(&s.Quotas, "ResourceQuota"),
@@ -260,6 +262,8 @@ func addListed(s *snapshot.Snapshot, listed []string) {
 		snapshot.ResourceBudgets:            len(s.Budgets),
 		snapshot.ResourceComputeDomains:     len(s.ComputeDomains),
 		snapshot.ResourceCliques:            len(s.Cliques),
+		snapshot.ResourceClusterPolicies:    len(s.ClusterPolicies),
+		snapshot.ResourcePluginConfigs:      len(s.PluginConfigs),
 	}
 	for _, outline := range s.Outlines {
 		if outline.GroupKind() == snapshot.AutoscalerKind() {

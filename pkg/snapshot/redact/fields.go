@@ -5,6 +5,7 @@ package redact
 
 import (
 	"encoding/json"
+	"maps"
 	"strconv"
 	"strings"
 
@@ -136,6 +137,15 @@ func (r *redactor) labelValue(key, value string) string {
 		return value
 	}
 	return r.swap(tableValue, value)
+}
+
+// pluginConfigs redacts the names of configurations of device plugins: labels of nodes have them as values.
+func (r *redactor) pluginConfigs(configs map[string]string) {
+	texts := maps.Clone(configs)
+	clear(configs)
+	for name, text := range texts {
+		configs[r.taintValue(name)] = text
+	}
 }
 
 func (r *redactor) labelValues(key string, values []string) {

@@ -138,7 +138,7 @@ func filled() *snapshot.Snapshot {
 		Templates: []*resourceapi.ResourceClaimTemplate{{}}, TaintRules: []*resourceapi.DeviceTaintRule{{}},
 		PoolStatuses: []*resourcev1alpha3.ResourcePoolStatusRequest{{}}, PodGroups: []*schedulingapi.PodGroup{{}}, CompositePodGroups: []*schedulingv1alpha3.CompositePodGroup{{}},
 		Workloads: []*snapshot.Workload{{}}, Queued: []*snapshot.QueuedWorkload{{}}, Outlines: []*snapshot.Outline{{}}, Quotas: []*corev1.ResourceQuota{{}}, LimitRanges: []*corev1.LimitRange{{}},
-		VolumeClaims: []*corev1.PersistentVolumeClaim{{}}, Volumes: []*corev1.PersistentVolume{{}}, StorageClasses: []*storageapi.StorageClass{{}}, Budgets: []*policyapi.PodDisruptionBudget{{}},
+		VolumeClaims: []*corev1.PersistentVolumeClaim{{}}, Volumes: []*corev1.PersistentVolume{{}}, StorageClasses: []*storageapi.StorageClass{{}}, Budgets: []*policyapi.PodDisruptionBudget{{}}, ClusterPolicies: []*snapshot.ClusterPolicy{{}}, PluginConfigs: []*corev1.ConfigMap{{}},
 		Gaps: []snapshot.Gap{{}},
 	}
 	m := &marker{}

@@ -102,6 +102,8 @@ func (k *copies) clone(s *snapshot.Snapshot) (whole, fresh *snapshot.Snapshot) {
 	c.Workloads = cloneAll(k, s.Workloads, &f.Workloads)
 	c.ComputeDomains = cloneAll(k, s.ComputeDomains, &f.ComputeDomains)
 	c.Cliques = cloneAll(k, s.Cliques, &f.Cliques)
+	c.ClusterPolicies = cloneAll(k, s.ClusterPolicies, &f.ClusterPolicies)
+	c.PluginConfigs = cloneAll(k, s.PluginConfigs, &f.PluginConfigs)
 	c.Queued = cloneAll(k, s.Queued, &f.Queued)
 	c.Outlines = cloneAll(k, s.Outlines, &f.Outlines)
 	c.Quotas = cloneAll(k, s.Quotas, &f.Quotas)

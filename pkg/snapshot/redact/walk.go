@@ -119,6 +119,8 @@ func (w *walker) verb(rule string) func(reflect.Value) {
 		return func(v reflect.Value) { meta(v.Addr()) }
 	case "labels":
 		return typed(r.labels)
+	case "pluginConfigs":
+		return typed(r.pluginConfigs)
 	case "quantities":
 		return typed(r.quantities)
 	case "raw":

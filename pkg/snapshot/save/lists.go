@@ -59,6 +59,8 @@ func Lists() []List {
 		objects(core.WithKind("Event"), func(s *snapshot.Snapshot) *[]*corev1.Event { return &s.Events }),
 		objects(snapshot.ComputeDomainVersionKind(snapshot.KindComputeDomain), func(s *snapshot.Snapshot) *[]*snapshot.ComputeDomain { return &s.ComputeDomains }),
 		objects(snapshot.ComputeDomainVersionKind(snapshot.KindClique), func(s *snapshot.Snapshot) *[]*snapshot.ComputeDomainClique { return &s.Cliques }),
+		objects(snapshot.ClusterPolicyKind(), func(s *snapshot.Snapshot) *[]*snapshot.ClusterPolicy { return &s.ClusterPolicies }),
+		objects(core.WithKind("ConfigMap"), func(s *snapshot.Snapshot) *[]*corev1.ConfigMap { return &s.PluginConfigs }),
 		renamed("QueuedWorkload", objects(snapshot.QueuedWorkloadKind(), func(s *snapshot.Snapshot) *[]*snapshot.QueuedWorkload { return &s.Queued })),
 		objects(schema.FromAPIVersionAndKind(api.APIVersion, snapshot.KindOutline), func(s *snapshot.Snapshot) *[]*snapshot.Outline { return &s.Outlines }),
 		objects(core.WithKind("ResourceQuota"), func(s *snapshot.Snapshot) *[]*corev1.ResourceQuota { return &s.Quotas }),
