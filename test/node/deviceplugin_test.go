@@ -61,13 +61,13 @@ func (devicePlugin) Allocate(_ context.Context, request *devicepluginv1beta1.All
 	return response, nil
 }
 
-// forgetDevices removes the kubelet's checkpoint if it has the device plugin of the test:
+// forgetDevices removes the kubelet's checkpoint if it has the device plugin of a test:
 // every kubelet of this machine has the same one.
 func forgetDevices(t *testing.T) {
 	t.Helper()
 	path := filepath.Join(devicepluginv1beta1.DevicePluginPath, "kubelet_internal_checkpoint")
 	content, err := os.ReadFile(path)
-	if err == nil && bytes.Contains(content, []byte(pluginResource)) {
+	if err == nil && (bytes.Contains(content, []byte(pluginResource)) || bytes.Contains(content, []byte(gpuResource))) {
 		err = os.Remove(path)
 	}
 	if err != nil && !os.IsNotExist(err) {
@@ -88,7 +88,7 @@ func startPlugin(t *testing.T) (stop func()) {
 	return server.Stop
 }
 
-func register(ctx context.Context, t *testing.T) {
+func register(ctx context.Context, t *testing.T, resourceName string) {
 	t.Helper()
 	conn, err := grpc.NewClient("unix://"+devicepluginv1beta1.KubeletSocket, grpc.WithTransportCredentials(insecure.NewCredentials()))
 	if err != nil {
@@ -96,21 +96,21 @@ func register(ctx context.Context, t *testing.T) {
 	}
 	defer func() { _ = conn.Close() }()
 	if _, err := devicepluginv1beta1.NewRegistrationClient(conn).Register(ctx, &devicepluginv1beta1.RegisterRequest{
-		Version: devicepluginv1beta1.Version, Endpoint: pluginSocket, ResourceName: pluginResource,
+		Version: devicepluginv1beta1.Version, Endpoint: pluginSocket, ResourceName: resourceName,
 	}); err != nil {
 		t.Fatal(err)
 	}
 }
 
-// waitAllocatable waits until the kubelet reports so many devices of the plugin.
-func (r *realNode) waitAllocatable(ctx context.Context, t *testing.T, devices int64) {
+// waitAllocatable waits until the kubelet reports so many devices of a plugin.
+func (r *realNode) waitAllocatable(ctx context.Context, t *testing.T, name corev1.ResourceName, devices int64) {
 	t.Helper()
 	err := wait.PollUntilContextTimeout(ctx, 100*time.Millisecond, patience, true, func(ctx context.Context) (bool, error) {
 		node, err := r.client.CoreV1().Nodes().Get(ctx, nodeName, metav1.GetOptions{})
 		if err != nil {
 			return false, err
 		}
-		quantity, ok := node.Status.Allocatable[pluginResource]
+		quantity, ok := node.Status.Allocatable[name]
 		return ok && quantity.Value() == devices, nil
 	})
 	if err != nil {
@@ -124,8 +124,8 @@ func (r *realNode) testDevicePlugin(t *testing.T) {
 	ctx := t.Context()
 	stop := startPlugin(t)
 	t.Cleanup(func() { stop() })
-	register(ctx, t)
-	r.waitAllocatable(ctx, t, 2)
+	register(ctx, t, pluginResource)
+	r.waitAllocatable(ctx, t, pluginResource, 2)
 	pod := hostPod("nic", "exec sleep 100000")
 	pod.Spec.Containers[0].Resources.Limits = corev1.ResourceList{pluginResource: resource.MustParse("1")}
 	if _, err := r.client.CoreV1().Pods(namespace).Create(ctx, pod, metav1.CreateOptions{}); err != nil {
@@ -170,7 +170,7 @@ func (r *realNode) testDevicePlugin(t *testing.T) {
 
 	stop()
 	stop = startPlugin(t)
-	r.waitAllocatable(ctx, t, 0)
+	r.waitAllocatable(ctx, t, pluginResource, 0)
 	checks := look(&plugins, "plugins", "--list-devices")
 	if !slices.ContainsFunc(checks, func(c probed.Check) bool {
 		return c.State == probed.Problem && strings.Contains(c.Message, "stale: the device plugin reports healthy devices of "+pluginResource)

@@ -34,10 +34,11 @@ const pluginName = "plugin"
 func TestDriverAway(t *testing.T) {
 	ctx := t.Context()
 	r := start(t)
+	u := upgrade{realNode: r, dir: t.TempDir()}
+	t.Run("migrate", u.testMigrate)
 	// From now on, pods are the driver.
 	r.driver.Stop()
 	r.driver = nil
-	u := upgrade{realNode: r, dir: t.TempDir()}
 	u.buildDriver(t)
 	if _, err := r.client.AppsV1().DaemonSets(namespace).Create(ctx, u.daemonSet(), metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
