@@ -62,7 +62,7 @@ scheduler's own allocator decides whether one pod of it would fit then, in place
 of its present pods. Node selectors for labels of NVIDIA's feature discovery
 become expressions where devices publish the same value; others stay. What a
 device plugin shares, by time-slicing or MPS, cannot be asked for by a claim for
-each pod.
+each pod: the configuration of NVIDIA's plugin says so, or labels of nodes.
 
 The allocator also decides the order: which pods that leave a node wait then,
 and which workloads fit, with what the driver is expected to publish. --commands
@@ -85,8 +85,8 @@ is not known what becomes of a workload, else 0.`,
   # The changes of its workloads as a unified diff
   kubectl dra migrate -n research --diff
 
-  # Devices of amd.com/gpu are in a class of another name
-  kubectl dra migrate --class amd.com/gpu=gpu.example.com
+  # Choose the class for a resource
+  kubectl dra migrate --class example.com/decoder=gpu.example.com
 
   # Keep the plan, and see after each step how far it is
   kubectl dra migrate -o json > plan.json

@@ -292,8 +292,8 @@ func TestChosenClass(t *testing.T) {
 	}
 }
 
-// TestNameable finds the class that lets workloads stay as they are with one more field, and what is in
-// the way of it.
+// TestNameable finds the class that lets workloads stay as they are with one more field, and finds none
+// where that would not help.
 func TestNameable(t *testing.T) {
 	find := func(change func(*snapshot.Snapshot), pods ...*corev1.Pod) []api.MigrationClass {
 		t.Helper()

@@ -39,10 +39,11 @@ func Migration(w io.Writer, m *api.Migration, opts Options) error {
 	return p.Print(w)
 }
 
-// MigrationDiff draws the changes of workloads as unified diffs. Lines with # say what becomes of the other
-// workloads.
+// MigrationDiff draws the changes of workloads as unified diffs. Lines with # count workloads, and say what
+// becomes of those without changes.
 func MigrationDiff(w io.Writer, m *api.Migration, opts Options) error {
 	p := NewPage(opts)
+	p.Verbatim(0, "# "+migrationTotal(m))
 	for i := range m.Workloads {
 		workload := &m.Workloads[i]
 		if workload.Way != api.MigrationClaims {

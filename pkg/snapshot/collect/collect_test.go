@@ -327,3 +327,38 @@ func TestCollectReturnsWhenCancelled(t *testing.T) {
 		})
 	}
 }
+
+// TestCollectPlugins reads the configuration of device plugins where a node has a resource of NVIDIA, and
+// says what may not be read.
+func TestCollectPlugins(t *testing.T) {
+	node := object("gpu", map[string]any{"status": map[string]any{"allocatable": map[string]any{"nvidia.com/gpu": "4"}}})
+	volume := func(source string, fields map[string]any) map[string]any { return map[string]any{"name": source, source: fields} }
+	pod := object("gpu-operator/plugin", map[string]any{"spec": map[string]any{"volumes": []any{
+		volume("hostPath", map[string]any{"path": "/var/lib/kubelet/device-plugins"}), volume("configMap", map[string]any{"name": "config"}),
+	}}})
+	answers := smallCluster().with(apiServer{
+		"/api/v1/nodes": listOf("v1", "Node", node), "/api/v1/pods": listOf("v1", "Pod", pod),
+		"/apis/nvidia.com/v1/clusterpolicies": listOf("nvidia.com/v1", "ClusterPolicy", object("policy", map[string]any{"spec": map[string]any{"mig": map[string]any{"strategy": "single"}}})),
+		"/api/v1/namespaces/gpu-operator/configmaps/config": object("gpu-operator/config", map[string]any{
+			"apiVersion": "v1", "kind": "ConfigMap", "data": map[string]any{"t4": "version: v1\nflags: {migStrategy: mixed, failOnInitError: true}", "note": "anything"},
+		}),
+	})
+	options := Options{AllNamespaces: true, DevicePlugins: true}
+	s := mustCollect(t, start(t, answers), options)
+	if len(s.ClusterPolicies) != 1 || s.ClusterPolicies[0].Spec.MIG.Strategy != "single" || len(s.PluginConfigs) != 1 {
+		t.Fatalf("policies %+v, configurations %+v", s.ClusterPolicies, s.PluginConfigs)
+	}
+	if data := s.PluginConfigs[0].Data; len(data) != 1 || data["t4"] != `{"version":"v1","flags":{"migStrategy":"mixed"},"sharing":{}}` {
+		t.Errorf("the configuration is %v", data)
+	}
+	s = mustCollect(t, start(t, answers.with(apiServer{"/apis/nvidia.com/v1/clusterpolicies": forbid(), "/api/v1/namespaces/gpu-operator/configmaps/config": forbid()})), options)
+	expect(t, "gaps", []string{
+		"clusterpolicies.nvidia.com[]: this user may not list clusterpolicies.nvidia.com at the cluster scope",
+		"configmaps[]: this user may not get ConfigMap config in namespace gpu-operator",
+	}, gapTexts(s))
+	s = mustCollect(t, start(t, answers.without("/apis/nvidia.com")), options)
+	expect(t, "gaps without the GPU Operator", nil, gapTexts(s))
+	if s := mustCollect(t, start(t, answers), Options{AllNamespaces: true}); len(s.ClusterPolicies)+len(s.PluginConfigs) > 0 {
+		t.Errorf("read without need: %+v, %+v", s.ClusterPolicies, s.PluginConfigs)
+	}
+}
