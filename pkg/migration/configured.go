@@ -109,6 +109,9 @@ func (f *finder) configMapOf(node *corev1.Node, policy *snapshot.ClusterPolicy) 
 	if policy != nil {
 		return named(policy.Spec.DevicePlugin.Config.Name, "")
 	}
+	if len(f.Snapshot.PluginConfigs) == 0 {
+		return nil
+	}
 	for _, pod := range f.Snapshot.Pods {
 		if pod.Spec.NodeName != node.Name {
 			continue
