@@ -332,7 +332,9 @@ func TestCollectReturnsWhenCancelled(t *testing.T) {
 // says what may not be read.
 func TestCollectPlugins(t *testing.T) {
 	node := object("gpu", map[string]any{"status": map[string]any{"allocatable": map[string]any{"nvidia.com/gpu": "4"}}})
-	volume := func(source string, fields map[string]any) map[string]any { return map[string]any{"name": source, source: fields} }
+	volume := func(source string, fields map[string]any) map[string]any {
+		return map[string]any{"name": source, source: fields}
+	}
 	pod := object("gpu-operator/plugin", map[string]any{"spec": map[string]any{"volumes": []any{
 		volume("hostPath", map[string]any{"path": "/var/lib/kubelet/device-plugins"}), volume("configMap", map[string]any{"name": "config"}),
 	}}})
