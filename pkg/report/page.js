@@ -46,7 +46,7 @@
   if (!map || !get("by")) { return; }
   var rows = list("#list tbody tr"), cells = list("i", map);
   var nodes = rows.map(function (tr, k) {
-    var c = tr.children, by = {};
+    var c = tr.children, by = Object.create(null);
     (tr.getAttribute("data-c") || "").split("|").forEach(function (p) {
       var at = p.lastIndexOf(" "), n = p.slice(at + 1).split("/");
       if (at > 0) { by[p.slice(0, at)] = [+n[0], +n[1]]; }
@@ -65,7 +65,7 @@
   function share(n, of) { var u = n.by[of]; return u && u[1] ? u[0] / u[1] : 0; }
   function draw() {
     var by = +get("by").value, of = get("of").value, order = get("order").value, text = get("match").value.toLowerCase();
-    var groups = {}, shown = 0;
+    var groups = Object.create(null), shown = 0;
     nodes.forEach(function (n) {
       var l = level(n, of);
       if (l < 0 || n.text.indexOf(text) < 0) { return; }
