@@ -22,9 +22,10 @@ import (
 var Style string
 
 const (
-	// width is the width of every drawing, in pixels at its natural size. column is the width
-	// of a character, line the height of a line of text.
+	// width is the width of a drawing, in pixels at its natural size, and slim its width on a
+	// phone. column is the width of a character, line the height of a line of text.
 	width  = 760
+	slim   = 330
 	column = 7.9
 	line   = 18
 	// edge is the empty border around a drawing in a file of its own.
@@ -36,19 +37,39 @@ type Drawing struct {
 	title  string
 	words  []string
 	body   strings.Builder
+	width  float64
 	height float64
+	// narrow is the same drawing for a phone, if it has a layout of its own there.
+	narrow *Drawing
 }
 
-func newDrawing(title string) *Drawing { return &Drawing{title: title} }
+func newDrawing(title string) *Drawing { return &Drawing{title: title, width: width} }
+
+// drawn draws at the natural width, and once more for a phone.
+func drawn(title string, draw func(d *Drawing)) *Drawing {
+	d := newDrawing(title)
+	d.narrow = &Drawing{title: title, width: slim}
+	draw(d)
+	draw(d.narrow)
+	return d
+}
 
 // Title returns what the drawing shows, in a few words.
 func (d *Drawing) Title() string { return d.title }
 
-// SVG returns the drawing for a page of HTML that has [Style].
+// SVG returns the drawing for a page of HTML that has [Style]. A drawing with a layout for a phone
+// comes with it, before the other; the page shows one of them.
 func (d *Drawing) SVG() string {
+	if d.narrow != nil {
+		return d.narrow.element("drawing narrow") + d.element("drawing")
+	}
+	return d.element("drawing")
+}
+
+func (d *Drawing) element(class string) string {
 	label := render.Escape(strings.Join(append([]string{d.title}, d.words...), "; "))
-	return fmt.Sprintf(`<svg class="drawing" role="img" viewBox="0 0 %d %s" width="%d" height="%s" aria-label="%s">%s</svg>`,
-		width, number(d.height), width, number(d.height), html.EscapeString(label), d.body.String())
+	return fmt.Sprintf(`<svg class="%s" role="img" viewBox="0 0 %s %s" width="%s" height="%s" aria-label="%s">%s</svg>`,
+		class, number(d.width), number(d.height), number(d.width), number(d.height), html.EscapeString(label), d.body.String())
 }
 
 // Write writes the drawing as an SVG file.
@@ -102,7 +123,7 @@ func (d *Drawing) text(x, y float64, class, anchor, s string) {
 // paragraph writes text of as many lines as it needs between x and the right edge, and returns
 // their number.
 func (d *Drawing) paragraph(x, y float64, class, s string) int {
-	lines := wrapped(s, width-x)
+	lines := wrapped(s, d.width-x)
 	for i, text := range lines {
 		d.text(x, y+float64(i)*line, class, "", text)
 	}

@@ -22,10 +22,13 @@ const (
 )
 
 // Funnel draws the way from the devices of a class to the available ones. The bar of each check
-// stands where the devices that are left end.
+// stands where the devices that are left end. On a phone, its text is below it.
 func Funnel(r *api.RequestExplanation) *Drawing {
 	f := render.FunnelOf(r, mostChecks)
-	d := newDrawing(strconv.Itoa(f.Total) + " " + f.Title)
+	return drawn(strconv.Itoa(f.Total)+" "+f.Title, func(d *Drawing) { d.funnel(f) })
+}
+
+func (d *Drawing) funnel(f *render.Funnel) {
 	d.heading(d.title)
 	left := f.Total
 	for i := range f.Bars {
@@ -44,10 +47,19 @@ func Funnel(r *api.RequestExplanation) *Drawing {
 			d.rect(barLeft+max(float64(left)*scale-part, 0), d.height+2, part, line-6, class(b.Mark)+" fill")
 			left -= b.Count
 		}
-		d.height += float64(d.paragraph(sayLeft, d.height, "plain", text)) * line
+		x := sayLeft
+		if d.width < width {
+			x = barLeft
+			if left > 0 {
+				d.height += line - 2
+			}
+		}
+		d.height += float64(d.paragraph(x, d.height, "plain", text)) * line
+		if d.width < width {
+			d.height += 4
+		}
 		d.say("%d %s", b.Count, text)
 	}
-	return d
 }
 
 // shown returns the width of a part of a bar; what there is can be seen.

@@ -15,14 +15,18 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/render"
 )
 
-// chips is where the devices of a drawing of partitions begin.
+// chips is where the devices of a drawing of partitions begin, beside what they take; on a phone they
+// are below it.
 const chips = 150.0
 
 // Partitions draws the counter sets of a pool: how much of each counter is consumed, and the
 // devices that take it, a row for each size. A device is as wide as its part of the counter that
 // most devices take; it is marked by its state.
 func Partitions(p *api.Pool, devices []api.Device) *Drawing {
-	d := newDrawing("Partitions of pool " + p.Driver + "/" + p.Name)
+	return drawn("Partitions of pool "+p.Driver+"/"+p.Name, func(d *Drawing) { d.partitions(p, devices) })
+}
+
+func (d *Drawing) partitions(p *api.Pool, devices []api.Device) {
 	bySet := map[string][]*api.Counter{}
 	for i := range p.Counters {
 		c := &p.Counters[i]
@@ -35,21 +39,32 @@ func Partitions(p *api.Pool, devices []api.Device) *Drawing {
 		counters := bySet[set]
 		d.heading("Counter set " + set)
 		for _, c := range counters {
-			d.text(0, d.height, "plain", "", cut(c.Name, chips-8))
-			d.rect(chips, d.height+3, 300, line-6, "track")
-			d.rect(chips, d.height+3, float64(c.ConsumedPercent)*3, line-6, "fill")
 			text := c.Consumed + " of " + c.Total
 			if c.ConsumedIsLowerBound {
 				text = "at least " + text
 			}
-			d.text(chips+310, d.height, "plain", "", cut(text, width-chips-310))
+			left := d.label(c.Name)
+			whole := min(d.width-chips, 300)
+			d.rect(left, d.height+3, whole, line-6, "track")
+			d.rect(left, d.height+3, float64(c.ConsumedPercent)*whole/100, line-6, "fill")
+			d.text(left+whole+10, d.height, "plain", "", cut(text, d.width-left-whole-10))
 			d.say("%s of counter set %s: %s", c.Name, set, text)
 			d.height += line
 		}
 		d.height += 4
 		d.takers(set, counters, devices)
 	}
-	return d
+}
+
+// label writes a word at the left edge, and returns where there is room for the rest.
+func (d *Drawing) label(text string) float64 {
+	if d.width < width {
+		d.text(0, d.height, "plain", "", cut(text, d.width))
+		d.height += line
+		return 0
+	}
+	d.text(0, d.height, "plain", "", cut(text, chips-8))
+	return chips
 }
 
 // takers draws the devices that take counters of a set, the largest first.
@@ -81,12 +96,12 @@ func (d *Drawing) takers(set string, counters []*api.Counter, devices []api.Devi
 	order := slices.SortedFunc(maps.Keys(rows), func(a, b string) int { return cmp.Compare(value(b), value(a)) })
 	whole := max(value(main.Total), 1)
 	for _, size := range order {
-		d.text(0, d.height+1, "plain", "", cut(size+" "+main.Name, chips-8))
-		x := chips
+		left := d.label(size + " " + main.Name)
+		x := left
 		for _, device := range rows[size] {
-			wide := min(max(value(size)/whole*(width-chips), 44), width-chips)
-			if x+wide > width+1 {
-				x = chips
+			wide := min(max(value(size)/whole*(d.width-left), 44), d.width-left)
+			if x+wide > d.width+1 {
+				x = left
 				d.height += line + 6
 			}
 			class, word := stateClass(device.State)
@@ -121,15 +136,20 @@ func value(quantity string) float64 {
 }
 
 // PartitionLegend explains the colors of [Partitions].
-func PartitionLegend() *Drawing {
-	d := newDrawing("Colors of devices")
+func PartitionLegend() *Drawing { return drawn("Colors of devices", (*Drawing).partitionLegend) }
+
+func (d *Drawing) partitionLegend() {
 	x := 0.0
-	for _, state := range []struct{ class, text string }{{"used", "in use"}, {"open", "free"}, {"shut", "blocked by those in use, or not usable"}} {
-		d.rect(x+0.5, 0.5, 24, line-4, "box "+state.class)
-		d.text(x+32, 0, "plain", "", state.text)
-		d.say("%s", state.text)
-		x += 32 + float64(len(state.text))*column + 24
-	}
 	d.height = line
-	return d
+	for _, state := range []struct{ class, text string }{{"used", "in use"}, {"open", "free"}, {"shut", "blocked by those in use, or not usable"}} {
+		wide := 32 + float64(len(state.text))*column + 24
+		if x > 0 && x+wide > d.width+24 {
+			x = 0
+			d.height += line
+		}
+		d.rect(x+0.5, d.height-line+0.5, 24, line-4, "box "+state.class)
+		d.text(x+32, d.height-line, "plain", "", state.text)
+		d.say("%s", state.text)
+		x += wide
+	}
 }

@@ -46,6 +46,10 @@ func accessibility(t *testing.T, browser context.Context, file string) {
 				if got := valueOf[int64](page, "document.documentElement.scrollWidth"); got > width {
 					t.Errorf("the page is %d wide", got)
 				}
+				for _, text := range valueOf[[]string](page, `[...document.querySelectorAll("svg.drawing text")].filter(t => t.checkVisibility() &&
+					(t.getBBox().x < 0 || t.getBBox().x + t.getBBox().width > t.ownerSVGElement.viewBox.baseVal.width + 1 || t.getBoundingClientRect().height < 11)).map(t => t.textContent)`) {
+					t.Errorf("%q is cut in its drawing, or too small", text)
+				}
 				page.script(axe)
 				violations := valueOf[[]violation](page, `axe.run({resultTypes: ["violations"]}).then(r => r.violations)`)
 				for i := range violations {
