@@ -72,7 +72,7 @@ control-plane: ## Build the Kubernetes that the tests start (minutes, once)
 	@test/controlplane/build.sh >/dev/null
 
 .PHONY: test
-test: control-plane test-prometheus ## Run all tests; they start a real control plane
+test: control-plane test-prometheus test-browser ## Run all tests; they start a real control plane
 	$(TESTED) -timeout $(TEST_TIMEOUT) ./...
 	if [ "$$($(GO) env GOOS)" = linux ] && command -v "$$($(GO) env CC)" >/dev/null; then $(NVML) test $(NVML_FLAGS) ./pkg/nodeprobe/nvidia; fi
 
@@ -81,6 +81,11 @@ test: control-plane test-prometheus ## Run all tests; they start a real control 
 .PHONY: test-prometheus
 test-prometheus: ## Test the alerts and the dashboard of config with Prometheus
 	cd test/prometheus && $(GO) test -timeout $(TEST_TIMEOUT) ./...
+
+# A module of its own, so that the product does not get what drives a browser.
+.PHONY: test-browser
+test-browser: ## Test the page of kubectl dra report in Chromium; skipped without it
+	cd test/browser && $(GO) tool -modfile=../../tools/go.mod gotestsum --format standard-quiet -- -timeout $(TEST_TIMEOUT) ./...
 
 .PHONY: test-node
 test-node: control-plane ## Run the tests on a real node that they start; needs root and Linux
@@ -156,6 +161,7 @@ verify: ## Check modules, formatting, lint, comments, generated code, workflows,
 	cd tools && $(GO) mod tidy -diff
 	cd tools/actionlint && $(GO) mod tidy -diff
 	cd test/prometheus && $(GO) mod tidy -diff && $(GO) tool -modfile=../../tools/go.mod golangci-lint run
+	cd test/browser && $(GO) mod tidy -diff && $(GO) tool -modfile=../../tools/go.mod golangci-lint run
 	$(TOOL) golangci-lint fmt --diff
 	$(TOOL) golangci-lint run
 	$(GO) run ./internal/comments $$(git ls-files '*.go')

@@ -20,6 +20,7 @@ func unwanted() map[string]string {
 		"testing":                                     tests,
 		"net/http/httptest":                           tests,
 		"net/http/pprof":                              "it adds itself to the default server",
+		"github.com/chromedp":                         tests,
 		"github.com/google/go-cmp":                    tests,
 		"github.com/stretchr/testify":                 tests,
 		"github.com/onsi/ginkgo":                      tests,

@@ -36,7 +36,7 @@ type violation struct {
 
 // accessibility checks the page with axe-core in both themes, on a phone and on a screen, with
 // everything unfolded, and that nothing is wider than the window.
-func accessibility(t *testing.T, browser context.Context, file string) {
+func accessibility(t *testing.T, browser *running, file string) {
 	axe := axeProgram(t)
 	for _, theme := range []string{"light", "dark"} {
 		for _, width := range []int64{320, 390, 820, 1280} {

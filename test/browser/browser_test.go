@@ -22,8 +22,11 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// started returns a browser without a window. The test is skipped where there is none.
-func started(tb testing.TB) context.Context {
+// running is a browser that runs.
+type running struct{ context.Context }
+
+// started starts a browser without a window. The test is skipped where there is none.
+func started(tb testing.TB) *running {
 	tb.Helper()
 	path := ""
 	for _, name := range []string{"chromium", "chromium-browser", "google-chrome"} {
@@ -43,7 +46,7 @@ func started(tb testing.TB) context.Context {
 	if err := chromedp.Do(browser); err != nil {
 		tb.Fatalf("start %s: %v", path, err)
 	}
-	return browser
+	return &running{browser}
 }
 
 // built returns the program, built from the working tree.
@@ -84,7 +87,7 @@ type tab struct {
 }
 
 // opened opens a file, and collects what the browser does not like about it.
-func opened(tb testing.TB, browser context.Context, file string, before ...chromedp.Action[chromedp.Void]) *tab {
+func opened(tb testing.TB, browser *running, file string, before ...chromedp.Action[chromedp.Void]) *tab {
 	tb.Helper()
 	address := (&url.URL{Scheme: "file", Path: file}).String()
 	ctx, end := chromedp.NewContext(browser)

@@ -4,7 +4,6 @@
 package browser
 
 import (
-	"context"
 	"encoding/json"
 	"maps"
 	"os"
@@ -50,7 +49,7 @@ func jsonText(s string) string {
 
 // hostile opens the report of a cluster whose texts are HTML, script and control characters: it has
 // the elements and attributes that it has with harmless texts.
-func hostile(t *testing.T, browser context.Context, program string) {
+func hostile(t *testing.T, browser *running, program string) {
 	saved := filepath.Join(t.TempDir(), "cluster.json")
 	ran(t, program, "snapshot", "--snapshot", "../../examples/cluster", "-o", saved)
 	text, err := os.ReadFile(saved)

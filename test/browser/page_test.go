@@ -4,7 +4,6 @@
 package browser
 
 import (
-	"context"
 	"slices"
 	"strconv"
 	"strings"
@@ -18,7 +17,7 @@ import (
 func TestPage(t *testing.T) {
 	browser, program := started(t), built(t)
 	file := written(t, program, "../../examples/cluster", "--with-snapshot")
-	for name, test := range map[string]func(t *testing.T, browser context.Context, file string){
+	for name, test := range map[string]func(t *testing.T, browser *running, file string){
 		"alone": alone, "tables": tables, "waiting": waiting, "nodes": nodes, "keyboard": keyboard, "accessibility": accessibility,
 	} {
 		t.Run(name, func(t *testing.T) { test(t, browser, file) })
@@ -27,7 +26,7 @@ func TestPage(t *testing.T) {
 }
 
 // alone opens the page, which loads nothing and uses no style or script but its own.
-func alone(t *testing.T, browser context.Context, file string) {
+func alone(t *testing.T, browser *running, file string) {
 	page := opened(t, browser, file)
 	page.quiet()
 	if !valueOf[bool](page, `getComputedStyle(document.querySelector("article")).borderTopStyle === "solid" && !document.querySelector(".tools").hidden`) {
@@ -60,7 +59,7 @@ func sorting(page *tab, table string) string {
 }
 
 // tables sorts a table by text and by number.
-func tables(t *testing.T, browser context.Context, file string) {
+func tables(t *testing.T, browser *running, file string) {
 	page := opened(t, browser, file)
 	click := func(number int) {
 		page.do(chromedp.Click("#queue th:nth-child(" + strconv.Itoa(number+1) + ") button"))
@@ -100,7 +99,7 @@ type shown struct {
 }
 
 // waiting filters the answers.
-func waiting(t *testing.T, browser context.Context, file string) {
+func waiting(t *testing.T, browser *running, file string) {
 	page := opened(t, browser, file)
 	answers := func() []shown {
 		return valueOf[[]shown](page, `[...document.querySelectorAll("#answers article")].map(a => ({Text: a.textContent.toLowerCase(), Shown: a.checkVisibility()}))`)
@@ -129,7 +128,7 @@ func waiting(t *testing.T, browser context.Context, file string) {
 }
 
 // nodes groups, chooses, sorts, filters and sizes the squares of the map.
-func nodes(t *testing.T, browser context.Context, file string) {
+func nodes(t *testing.T, browser *running, file string) {
 	page := opened(t, browser, file)
 	set := func(id, value string) {
 		page.script(`{ const e = document.getElementById("` + id + `"); e.value = "` + value + `"; e.dispatchEvent(new Event("input")) }`)
@@ -179,7 +178,7 @@ func nodes(t *testing.T, browser context.Context, file string) {
 }
 
 // keyboard goes through the page with Tab, and sorts with Enter and Space.
-func keyboard(t *testing.T, browser context.Context, file string) {
+func keyboard(t *testing.T, browser *running, file string) {
 	page := opened(t, browser, file)
 	page.do(chromedp.KeyEvent(kb.Tab))
 	if !valueOf[bool](page, `(e => e.className === "skip" && e.getBoundingClientRect().left >= 0)(document.activeElement)`) {
