@@ -119,6 +119,28 @@ func TestFunnelBars(t *testing.T) {
 	}
 }
 
+// TestPhone has the text of a funnel below its bars, where there is no room beside them; a file has
+// the other layout only.
+func TestPhone(t *testing.T) {
+	f := Funnel(&api.RequestExplanation{Name: "r", DeviceClass: "c", Needs: 1, Considered: 10, Pools: 1, Eligible: 5, EligibleNodes: 1, MostOnOneNode: 5, BestNode: "a",
+		Rejected: []api.Rejection{{Code: api.DeviceAllocated, Count: 5, Label: "allocated by many pods of many namespaces"}}})
+	phone, rest, _ := strings.Cut(f.SVG(), "</svg>")
+	for _, want := range []string{
+		`<svg class="drawing narrow" role="img" viewBox="0 0 330 `, `<rect class="bad fill" x="164" y="24" width="100"`,
+		`x="64" y="51">allocated by many pods of many</text>`, `x="64" y="69">namespaces`,
+	} {
+		if !strings.Contains(phone, want) {
+			t.Errorf("on a phone it lacks %s: %s", want, phone)
+		}
+	}
+	if !strings.Contains(rest, `viewBox="0 0 760 `) || !strings.Contains(rest, "allocated by many pods of many namespaces") {
+		t.Errorf("the other layout is not there: %s", rest)
+	}
+	if got := strings.Join(texts(t, f), "|"); strings.Count(got, "allocated by") != 1 {
+		t.Errorf("a file has both layouts: %s", got)
+	}
+}
+
 // TestGraphs reads what Graphviz and Mermaid get; an object in two trees is one node.
 func TestGraphs(t *testing.T) {
 	roots := []api.Branch{

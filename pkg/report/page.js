@@ -85,12 +85,14 @@
       box.className = "cells";
       box.setAttribute("aria-hidden", "true");
       groups[g].forEach(function (n) { used += n.by[of][0]; total += n.by[of][1]; trouble += n.trouble ? 1 : 0; box.appendChild(n.cell); });
+      var group = d.createElement("div");
       if (by >= 0) {
         var h = d.createElement("h3");
         h.textContent = g + ": " + groups[g].length + (groups[g].length === 1 ? " node, " : " nodes, ") + used + " of " + total + " in use" + (trouble ? ", " + trouble + " with trouble" : "");
-        all.appendChild(h);
+        group.appendChild(h);
       }
-      all.appendChild(box);
+      group.appendChild(box);
+      all.appendChild(group);
     });
     map.textContent = "";
     map.appendChild(all);
