@@ -119,11 +119,13 @@ func TestFunnelBars(t *testing.T) {
 	}
 }
 
-// TestPhone has the text of a funnel below its bars, where there is no room beside them; a file has
-// the other layout only.
+// TestPhone draws a funnel for a phone, with the text below the bars, and only the other layout for
+// a file.
 func TestPhone(t *testing.T) {
-	f := Funnel(&api.RequestExplanation{Name: "r", DeviceClass: "c", Needs: 1, Considered: 10, Pools: 1, Eligible: 5, EligibleNodes: 1, MostOnOneNode: 5, BestNode: "a",
-		Rejected: []api.Rejection{{Code: api.DeviceAllocated, Count: 5, Label: "allocated by many pods of many namespaces"}}})
+	f := Funnel(&api.RequestExplanation{
+		Name: "r", DeviceClass: "c", Needs: 1, Considered: 10, Pools: 1, Eligible: 5, EligibleNodes: 1, MostOnOneNode: 5, BestNode: "a",
+		Rejected: []api.Rejection{{Code: api.DeviceAllocated, Count: 5, Label: "allocated by many pods of many namespaces"}},
+	})
 	phone, rest, _ := strings.Cut(f.SVG(), "</svg>")
 	for _, want := range []string{
 		`<svg class="drawing narrow" role="img" viewBox="0 0 330 `, `<rect class="bad fill" x="164" y="24" width="100"`,
