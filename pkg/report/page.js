@@ -5,7 +5,7 @@
   function page(known) {
   function list(s, at) { return Array.prototype.slice.call((at || d).querySelectorAll(s)); }
   function get(id) { return d.getElementById(id); }
-  function compare(a, b) { return String(a).localeCompare(String(b), "en", { numeric: true }); }
+  var compare = new Intl.Collator("en", { numeric: true }).compare;
   list(".tools").forEach(function (t) { t.hidden = false; });
 
   list("table.sort").forEach(function (table) {
