@@ -6,6 +6,7 @@ package drawing
 import (
 	"bytes"
 	"encoding/xml"
+	"errors"
 	"io"
 	"strings"
 	"testing"
@@ -15,7 +16,7 @@ import (
 
 const hostile = "</text><script>alert(1)</script>\u202e\x1b]0;x\a\" onload=\"x"
 
-// texts writes a drawing as a file and returns the texts in it; it fails for what is not XML.
+// texts writes a drawing as a file, which has to be XML, and returns the texts in it.
 func texts(t *testing.T, d *Drawing) []string {
 	t.Helper()
 	var b bytes.Buffer
@@ -29,7 +30,7 @@ func texts(t *testing.T, d *Drawing) []string {
 	decoder, in := xml.NewDecoder(&b), ""
 	for {
 		token, err := decoder.Token()
-		if err == io.EOF {
+		if errors.Is(err, io.EOF) {
 			return list
 		}
 		if err != nil {
@@ -108,8 +109,10 @@ func TestDrawings(t *testing.T) {
 
 // TestFunnelBars compares the widths of bars with the numbers.
 func TestFunnelBars(t *testing.T) {
-	f := Funnel(&api.RequestExplanation{Name: "r", DeviceClass: "c", Needs: 1, Considered: 10, Pools: 1, Eligible: 5, EligibleNodes: 1, MostOnOneNode: 5, BestNode: "a",
-		Rejected: []api.Rejection{{Code: api.DeviceAllocated, Count: 5, Label: "allocated"}}})
+	f := Funnel(&api.RequestExplanation{
+		Name: "r", DeviceClass: "c", Needs: 1, Considered: 10, Pools: 1, Eligible: 5, EligibleNodes: 1, MostOnOneNode: 5, BestNode: "a",
+		Rejected: []api.Rejection{{Code: api.DeviceAllocated, Count: 5, Label: "allocated"}},
+	})
 	for _, want := range []string{
 		`<rect class="track" x="64" y="24" width="200"`, `<rect class="bad fill" x="164" y="24" width="100"`, `<rect class="good fill" x="64" y="42" width="100"`,
 	} {

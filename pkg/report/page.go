@@ -440,7 +440,7 @@ func (p *page) PoolDrawings() []figure {
 	for i := range p.Pools {
 		pool := &p.Pools[i]
 		f := figureOf(drawing.Partitions(&pool.Pool, pool.Items))
-		f.Name = "Pool " + pool.Driver + "/" + pool.Pool.Name
+		f.Name = "Pool " + pool.Driver + "/" + pool.Name
 		var texts []string
 		for _, part := range pool.Partitions {
 			text := fmt.Sprintf("%s: %d of %d allocated", part.Type, part.Allocated, part.Devices)
@@ -504,8 +504,8 @@ func (p *page) Credit() string {
 
 // Data returns the snapshot in the page, as a link.
 func (p *page) Data() template.URL {
-	if len(p.Options.Snapshot) == 0 {
+	if len(p.Snapshot) == 0 {
 		return ""
 	}
-	return template.URL(snapshot.DataPrefix + base64.StdEncoding.EncodeToString(p.Options.Snapshot))
+	return template.URL(snapshot.DataPrefix + base64.StdEncoding.EncodeToString(p.Snapshot))
 }

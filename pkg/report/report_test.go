@@ -70,8 +70,8 @@ func TestPageOfNamespace(t *testing.T) {
 	}
 }
 
-// TestPolicy compares the content security policy with what is in the page: a browser would not
-// apply the style, or not run the script, if a byte of them was written otherwise.
+// TestPolicy compares the content security policy with the style and the script of the page: a
+// browser ignores them if a byte of them was written otherwise.
 func TestPolicy(t *testing.T) {
 	page := pageOf(t, example(t), Options{})
 	policy := regexp.MustCompile(`Content-Security-Policy" content="([^"]*)"`).FindStringSubmatch(page)[1]
