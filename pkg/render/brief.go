@@ -132,7 +132,6 @@ func (l *labels) once(label string) string {
 // writeBriefHead draws the verdict, the reason and the outlook.
 func writeBriefHead(p *Page, e *api.Explanation) {
 	said, m := ExplanationTitle(e)
-	said += decider(e)
 	if pod := ownPod(e); pod != nil && !e.Finished && (pod.Node != "" || pod.AgeSeconds > 0) {
 		said += "; " + podPlace(pod)
 	}
