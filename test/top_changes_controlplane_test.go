@@ -42,9 +42,9 @@ func TestTopChanges(t *testing.T) {
 		term := openTerminal(t, programFor(t, c.kubeconfigOf(t, "operator")), 120, 30, "top")
 		term.shows("Capacity")
 		term.keys("2")
-		term.shows("1/2 nodes")
+		term.shows("1/2 rows")
 		term.keys("Down")
-		term.shows("2/2 nodes")
+		term.shows("2/2 rows")
 		term.keys("x")
 		term.shows("nothing is changed without --allow-changes")
 		term.keys("q")
@@ -57,9 +57,9 @@ func TestTopChanges(t *testing.T) {
 	t.Run("uncordon", func(t *testing.T) {
 		term.t = t
 		term.keys("2")
-		term.shows("1/2 nodes")
+		term.shows("1/2 rows")
 		term.keys("Down")
-		term.shows("2/2 nodes")
+		term.shows("2/2 rows")
 		term.keys("x")
 		term.shows("kubectl uncordon node-2 --kubeconfig=", "2 of its 2 devices are free", "Uncordon node node-2? [y/N]")
 		term.keys("n")

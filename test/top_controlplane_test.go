@@ -64,7 +64,7 @@ func TestTop(t *testing.T) {
 		term.shows("does not fit on any of 2 nodes", "q back")
 		term.resize(120, 30)
 		term.keys("Escape")
-		term.shows("1/1 pending", "", "why ResourceClaim")
+		term.shows("1/1 rows", "", "why ResourceClaim")
 	})
 	t.Run("a restart of the API server", func(t *testing.T) {
 		term.t = t
