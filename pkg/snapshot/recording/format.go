@@ -4,7 +4,9 @@
 package recording
 
 import (
+	"bytes"
 	"encoding/json"
+	"fmt"
 	"hash/crc32"
 	"time"
 
@@ -50,6 +52,31 @@ type ending struct {
 	// The time and the number of objects are not set.
 	Header *snapshot.Header `json:"header,omitempty"`
 	Missed *Missed          `json:"missed,omitempty"`
+	// Own is the CRC-32C of the segment up to and with this line, as it would be without Own, which
+	// is last in it. Older recordings lack it.
+	Own *uint32 `json:"own,omitempty"`
+}
+
+// ownKey is how the last field of the line begins that ends a moment.
+const ownKey = `,"own":`
+
+// line returns the line that ends a moment, after text with a sum.
+func (e *ending) line(sum uint32) ([]byte, error) {
+	e.Sum, e.Own = sum, nil
+	bare, err := json.Marshal(e)
+	if err != nil {
+		return nil, err
+	}
+	return fmt.Appendf(bytes.TrimSuffix(bare, []byte("}")), "%s%d}\n", ownKey, sumOf(sum, bare)), nil
+}
+
+// isWhole reports whether the line that ends a moment is as it was written after text with a sum.
+func (e *ending) isWhole(line []byte, sum uint32) bool {
+	if e.Own == nil {
+		return e.Sum == sum
+	}
+	at := bytes.LastIndex(line, []byte(ownKey))
+	return at >= 0 && e.Sum == sum && *e.Own == sumOf(sumOf(sum, line[:at]), []byte("}"))
 }
 
 // change is the line about one object: with one of Put, Patch and Removed.

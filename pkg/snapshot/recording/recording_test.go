@@ -433,7 +433,7 @@ func TestStill(t *testing.T) {
 
 // TestDamage changes bytes of a recording. It never reads as another history.
 func TestDamage(t *testing.T) {
-	states := story(t, 6, 8)
+	states := story(t, 5, 8)
 	whole, err := os.ReadFile(record(t, states, Limits{}))
 	if err != nil {
 		t.Fatal(err)

@@ -238,12 +238,10 @@ func (w *Writer) write(s *snapshot.Snapshot, always bool) error {
 // end writes lines and the ending of the moment.
 func (w *Writer) end(lines []byte, end ending) error {
 	w.sum = sumOf(w.sum, lines)
-	end.Sum = w.sum
-	line, err := json.Marshal(end)
+	line, err := end.line(w.sum)
 	if err != nil {
 		return err
 	}
-	line = append(line, '\n')
 	w.sum = sumOf(w.sum, line)
 	for _, text := range [][]byte{lines, line} {
 		if _, err := w.stream.Write(text); err != nil {
