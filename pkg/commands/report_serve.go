@@ -66,7 +66,7 @@ func (o *reportOptions) serveUntil(ctx context.Context) error {
 		cancel()
 		failed <- err
 	}()
-	options := report.Options{Namespace: o.reader.Only, Version: o.version}
+	options := report.Options{Namespace: o.reader.Only, Version: o.version, Follows: watcher != nil}
 	announced := false
 	show := func(ctx context.Context, snap *snapshot.Snapshot) error {
 		if err := site.Show(ctx, cluster.New(snap), options); err != nil || announced {

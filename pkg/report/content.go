@@ -42,6 +42,8 @@ type Options struct {
 	History func(ctx context.Context, object explain.Options) (*api.History, error)
 	// Snapshot is a snapshot that is put into the page, as gzipped JSON.
 	Snapshot []byte
+	// Follows is true for a page that is served and follows a cluster.
+	Follows bool
 	// Version is the version of this program.
 	Version string
 }

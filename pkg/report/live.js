@@ -1,6 +1,6 @@
 (function () {
   "use strict";
-  var d = document, reply = d.getElementById("reply"), state = d.getElementById("state");
+  var d = document, reply = d.getElementById("reply"), state = d.getElementById("state"), calm = state.textContent;
   function list(s, at) { return Array.prototype.slice.call((at || d).querySelectorAll(s)); }
   function ask(path) {
     reply.textContent = "The allocator decides…";
@@ -41,11 +41,12 @@
       d.querySelector("nav").innerHTML = fresh.querySelector("nav").innerHTML;
       list("main details summary").forEach(function (s) { if (open.indexOf(s.textContent) >= 0) { s.parentNode.open = true; } });
       window.draPage(known);
-      state.textContent = "Live.";
+      state.textContent = calm;
     }, function () { state.textContent = "The connection is lost; this is the last that is known."; });
   }
   var events = new EventSource("events");
   events.addEventListener("changed", renew);
   events.addEventListener("lost", function (e) { state.textContent = e.data; });
+  events.onopen = function () { state.textContent = calm; };
   events.onerror = function () { state.textContent = "The connection is lost; this is the last that is known."; };
 })();

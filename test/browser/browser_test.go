@@ -11,6 +11,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -89,7 +90,13 @@ type tab struct {
 // opened opens a file, and collects what the browser does not like about it.
 func opened(tb testing.TB, browser *running, file string, before ...chromedp.Action[chromedp.Void]) *tab {
 	tb.Helper()
-	address := (&url.URL{Scheme: "file", Path: file}).String()
+	return visited(tb, browser, (&url.URL{Scheme: "file", Path: file}).String(), before...)
+}
+
+// visited opens an address, and collects what the browser does not like about it. A page that is
+// served may ask below its address.
+func visited(tb testing.TB, browser *running, address string, before ...chromedp.Action[chromedp.Void]) *tab {
+	tb.Helper()
 	ctx, end := chromedp.NewContext(browser)
 	tb.Cleanup(end)
 	t := &tab{TB: tb, Context: ctx}
@@ -107,7 +114,7 @@ func opened(tb testing.TB, browser *running, file string, before ...chromedp.Act
 		case *log.EventEntryAdded:
 			add("the log has %s: %s", e.Entry.Level, e.Entry.Text)
 		case *network.EventRequestWillBeSent:
-			if e.Request.URL != address {
+			if below := strings.HasSuffix(address, "/") && strings.HasPrefix(e.Request.URL, address); e.Request.URL != address && !below {
 				add("request of %s", e.Request.URL)
 			}
 		case *page.EventJavascriptDialogOpening:

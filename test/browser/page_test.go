@@ -22,6 +22,7 @@ func TestPage(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) { test(t, browser, file) })
 	}
+	t.Run("served", func(t *testing.T) { served(t, browser, program) })
 	t.Run("hostile", func(t *testing.T) { hostile(t, browser, program) })
 }
 
