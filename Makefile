@@ -120,7 +120,7 @@ golden: control-plane ## Regenerate the golden files and the transcripts in the 
 
 .PHONY: pictures
 pictures: ## Redraw the pictures in the documents, from what a terminal shows (tmux)
-	$(GO) test ./test -count 1 -run TestPictures -update
+	$(GO) test ./test -count 1 -run 'TestPictures|TestDrawings' -update
 
 .PHONY: docs
 docs: ## Regenerate the documents that come from the commands and the types

@@ -113,6 +113,9 @@ func Impact(i *api.Impact) *Drawing {
 		if pod.Node != "" {
 			r.from += " on " + pod.Node
 		}
+		if pod.Outcome == api.OutcomeNotRecreated && pod.Placement == nil {
+			r.why = "nothing creates it again, and one like it fits nowhere"
+		}
 		if pod.Reason != "" {
 			r.why += ": " + pod.Reason
 		}
