@@ -72,6 +72,7 @@ func TestDrawings(t *testing.T) {
 		{Namespace: "ml", Name: "daemon", Effect: api.EffectStays, Node: "n1"},
 	}}
 	fit := &api.Fit{Summary: "3 copies fit.", Nodes: []api.CopyNodes{{Count: 2, Names: []string{"n1", "n2"}, Now: 1, Released: 2}, {Count: 1, Names: []string{"n3"}, Now: 1, Released: 1, Message: "no more cpu"}}}
+	shapes := &api.FitShapes{Shapes: []api.ShapeFit{{Shape: api.ClaimShape{Class: "gpu.example.com", Devices: 2}, Now: api.CopyCount{AtLeast: 1}, Released: api.CopyCount{AtLeast: 4}}}}
 	pool := &api.Pool{Driver: "gpu.example.com", Name: "p", Counters: []api.Counter{{CounterSet: "card-0", Name: "memory", Total: "80Gi", Consumed: "40Gi", ConsumedPercent: 50}}}
 	devices := []api.Device{
 		{Name: "card-0-half", State: api.DeviceStateAllocated, Counters: map[string]string{"card-0/memory": "40Gi"}},
@@ -87,6 +88,7 @@ func TestDrawings(t *testing.T) {
 		"plan":       {Plan(plan), []string{"1. ml/a-0 and 1 more", "3. ml/b", "Waiting for devices.", "n1"}},
 		"impact":     {Impact(impact), []string{"ml/a on n1", "no place: nothing is free", "n2"}},
 		"fit":        {Fit(fit), []string{"3 copies fit.", "n1, n2: 1 each; 4 once claims are released", "n3: no more cpu"}},
+		"shapes":     {FitShapes(shapes), []string{"1", "gpu.example.com: 2 devices; 4 once claims are released"}},
 		"partitions": {Partitions(pool, devices), []string{"Counter set card-0", "40Gi of 80Gi", "40Gi memory", "half", "80Gi memory", "whole"}},
 		"tree":       {Tree("tree", tree), []string{"Node n1", "ResourceClaim ml/c"}},
 	} {

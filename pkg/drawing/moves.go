@@ -132,36 +132,3 @@ func Impact(i *api.Impact) *Drawing {
 	}
 	return moves(title, rows)
 }
-
-// Fit draws how many copies each group of nodes takes now, and how many once all claims are
-// released.
-func Fit(f *api.Fit) *Drawing {
-	d := newDrawing(f.Summary)
-	d.heading(f.Summary)
-	most := 1
-	for i := range f.Nodes {
-		most = max(most, f.Nodes[i].Count*f.Nodes[i].Released, f.Nodes[i].Count*f.Nodes[i].Now)
-	}
-	scale := barWidth / float64(most)
-	for i := range f.Nodes[:min(len(f.Nodes), mostRows)] {
-		g := &f.Nodes[i]
-		now, released := g.Count*g.Now, g.Count*g.Released
-		text := english.Sample(g.Names, 1)
-		switch {
-		case g.Count > 1:
-			text = fmt.Sprintf("%s: %d each", english.Sample(g.Names, 2), g.Now)
-		case g.Message == "":
-		default:
-			text += ": " + g.Message
-		}
-		if released != now {
-			text += fmt.Sprintf("; %d once claims are released", released)
-		}
-		d.text(countEdge, d.height, "plain", "end", strconv.Itoa(now))
-		d.rect(barLeft, d.height+2, shown(released, scale), line-6, "track")
-		d.rect(barLeft, d.height+2, shown(now, scale), line-6, "good fill")
-		d.height += float64(d.paragraph(sayLeft, d.height, "plain", text)) * line
-		d.say("%d on %s", now, text)
-	}
-	return d
-}

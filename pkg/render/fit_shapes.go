@@ -66,7 +66,7 @@ func writeShapes(p *Page, shapes []api.ShapeFit) {
 		if i == 0 || shapes[i-1].Shape.Class != s.Shape.Class {
 			p.Text(0, Strong, s.Shape.Class)
 		}
-		row(rows[i+1], shapeLoad(s, p.Opts), shapeText(&s.Shape))
+		row(rows[i+1], shapeLoad(s, p.Opts), ShapeText(&s.Shape))
 		if s.Stop != nil && (p.Opts.Wide || s.Released.AtLeast == 0) {
 			p.Text(6, Faint, english.Sentence(s.Stop.Message))
 		}
@@ -105,8 +105,8 @@ func shapeLoad(s *api.ShapeFit, opts Options) string {
 	return Bar(percent)
 }
 
-// shapeText describes the claims of a shape.
-func shapeText(s *api.ClaimShape) string {
+// ShapeText describes the claims of a shape.
+func ShapeText(s *api.ClaimShape) string {
 	text := english.Count(s.Devices, "device")
 	for _, name := range slices.Sorted(maps.Keys(s.Capacity)) {
 		text += fmt.Sprintf(" with %s of %s", s.Capacity[name], name)
@@ -139,6 +139,6 @@ func writeMoves(p *Page, shapes []api.ShapeFit) {
 			first = false
 		}
 		p.Items(fmt.Sprintf("pod %s on %s instead of %s: %s of class %s for %s", Qualified(m.Namespace, m.Pod), m.To, m.From,
-			english.Count(m.More, "more claim"), shapes[i].Shape.Class, shapeText(&shapes[i].Shape)))
+			english.Count(m.More, "more claim"), shapes[i].Shape.Class, ShapeText(&shapes[i].Shape)))
 	}
 }

@@ -41,6 +41,8 @@ func (d drawer) PrintObj(object runtime.Object, w io.Writer) error {
 		return drawing.Impact(o).Write(w)
 	case *api.Fit:
 		return drawing.Fit(o).Write(w)
+	case *api.FitShapes:
+		return drawing.FitShapes(o).Write(w)
 	case *api.List:
 		return d.trees(o, w)
 	default:
