@@ -75,11 +75,11 @@ func TestStuckPodsAreListed(t *testing.T) {
 	c.getStuck(t)
 
 	rows := map[string]string{
-		"binding":   `Binding .* allocated: cause (\d+)$`,
-		"overdue":   `Binding .* blocked: cause (\d+)$`,
-		"preparing": `Preparation .* blocked: cause (\d+)$`,
-		"tainted":   `Preparation .* blocked: cause (\d+)$`,
-		"gone":      `Preparation .* blocked: cause (\d+)$`,
+		"binding":   `Binding .* cause (\d+): allocated$`,
+		"overdue":   `Binding .* cause (\d+): blocked$`,
+		"preparing": `Preparation .* cause (\d+): blocked$`,
+		"tainted":   `Preparation .* cause (\d+): blocked$`,
+		"gone":      `Preparation .* cause (\d+): blocked$`,
 	}
 	c.wantListed(t, c.whyText(t, "-A"), rows)
 	c.wantListed(t, c.whyText(t, "-n", "stuck"), rows)
