@@ -70,8 +70,7 @@ type cause struct {
 	safe int
 	// needs has how many devices each pod lacks, for a class whose devices are in use.
 	needs map[*stuck]int64
-	// capacity has the capacity of which devices have too little left for a pod, such as "80G of
-	// bandwidth".
+	// capacity names the capacity that devices lack, by pod: "80G of bandwidth".
 	capacity map[*stuck]string
 }
 

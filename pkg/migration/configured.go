@@ -174,8 +174,8 @@ func discovered(node *corev1.Node) bool {
 	return node.Labels[labelReplicas] != "" || node.Labels[labelProduct] != ""
 }
 
-// notConfigured returns why it is not known how the device plugin divides GPUs of some nodes, of which
-// labels do not tell it either; empty if it is.
+// notConfigured returns the reason why the sharing of GPUs by the device plugin is unknown on some
+// nodes, where the labels lack it, too. It is empty if there are no such nodes.
 func (f *finder) notConfigured() string {
 	for _, node := range f.Snapshot.Nodes {
 		if quantity := node.Status.Allocatable[resourceGPU]; quantity.IsZero() || discovered(node) {

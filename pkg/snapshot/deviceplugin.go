@@ -32,7 +32,7 @@ type ClusterPolicyMIG struct {
 	Strategy string `json:"strategy,omitempty"`
 }
 
-// ClusterPolicyPlugin says whether the operator runs the device plugin; nil stands for true.
+// ClusterPolicyPlugin has the settings of the device plugin. It is enabled if Enabled is nil.
 type ClusterPolicyPlugin struct {
 	Enabled *bool                     `json:"enabled,omitempty"`
 	Config  ClusterPolicyPluginConfig `json:"config"`

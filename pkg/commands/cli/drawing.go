@@ -22,7 +22,7 @@ const (
 // drawer prints objects as drawings.
 type drawer struct{ format string }
 
-// PrintObj draws an object. It fails with a usage error for an object of which there is no drawing.
+// PrintObj draws an object. It fails with a usage error for objects without a drawing.
 func (d drawer) PrintObj(object runtime.Object, w io.Writer) error {
 	switch o := object.(type) {
 	case *api.Explanation:

@@ -97,7 +97,7 @@ type Container struct {
 	Alignment *Alignment `json:"alignment,omitempty"`
 }
 
-// Alignment says whether devices, CPUs and memory of a container are on one NUMA node.
+// Alignment compares the NUMA nodes of the devices, CPUs and memory of a container.
 type Alignment struct {
 	State AlignmentState `json:"state"`
 	// Parts are the compared devices, CPUs and memory, by kind and NUMA nodes.
