@@ -209,14 +209,11 @@ func quoteForFish(cmd *cobra.Command) {
 // of a terminal.
 func reword(flag *pflag.Flag) {
 	words := map[string]string{
-		"allow-missing-template-keys": "Ignore missing fields and map keys in templates.",
-		"as":                          "`USER` to impersonate; can be a service account.",
-		"context":                     "`CONTEXT` of the kubeconfig to use.",
-		"kubeconfig":                  "Kubeconfig `FILE` with the clusters and credentials.",
-		"namespace":                   "`NAMESPACE` to use instead of the one of the context.",
-		"no-headers":                  "Do not print headers and totals.",
-		"request-timeout":             "Give up on a single request after this `TIME`, such as 30s; 0, the default, means never.",
-		"template":                    "`TEMPLATE`, or a file with one, for -o go-template, jsonpath and the like.",
+		"as":              "`USER` to impersonate; can be a service account.",
+		"context":         "`CONTEXT` of the kubeconfig to use.",
+		"kubeconfig":      "Kubeconfig `FILE` with the clusters and credentials.",
+		"namespace":       "`NAMESPACE` to use instead of the one of the context.",
+		"request-timeout": "Give up on a single request after this `TIME`, such as 30s; 0, the default, means never.",
 	}
 	if usage, ok := words[flag.Name]; ok {
 		flag.Usage = usage

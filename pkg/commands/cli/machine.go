@@ -24,30 +24,26 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/save"
 )
 
-// NewPrinter returns the printer for the flags. cli-runtime's printers print characters of
-// attributes that a terminal obeys, and its YAML printers fail for some. The output has no
-// managed fields that would have to be left out.
-func NewPrinter(flags interface {
-	ToPrinter() (printers.ResourcePrinter, error)
-},
-) (printers.ResourcePrinter, error) {
-	printer, err := flags.ToPrinter()
+// safePrinter replaces a printer of cli-runtime: these print characters of attributes that a
+// terminal obeys, and its YAML printers fail for some. The output has no managed fields that
+// would have to be left out.
+func safePrinter(printer printers.ResourcePrinter) printers.ResourcePrinter {
 	if omitting, ok := printer.(*printers.OmitManagedFieldsPrinter); ok {
 		printer = omitting.Delegate
 	}
 	switch printer := printer.(type) {
 	case *printers.JSONPrinter:
-		return &jsonPrinter{printer}, err
+		return &jsonPrinter{printer}
 	case *printers.YAMLPrinter:
-		return &YAMLPrinter{}, err
+		return &YAMLPrinter{}
 	case *printers.KYAMLPrinter:
-		return kyamlPrinter{}, err
+		return kyamlPrinter{}
 	case *get.CustomColumnsPrinter:
-		return &templatePrinter{&columnsPrinter{printer}}, err
-	case *printers.GoTemplatePrinter, *printers.JSONPathPrinter:
-		return &templatePrinter{printer}, err
+		return &templatePrinter{&columnsPrinter{printer}}
+	case *printers.JSONPathPrinter:
+		return &templatePrinter{printer}
 	default:
-		return printer, err
+		return printer
 	}
 }
 

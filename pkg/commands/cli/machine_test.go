@@ -10,8 +10,6 @@ import (
 	"testing"
 	"unicode"
 
-	"k8s.io/cli-runtime/pkg/genericclioptions"
-	"k8s.io/cli-runtime/pkg/printers"
 	"k8s.io/kubectl/pkg/cmd/get"
 	"sigs.k8s.io/yaml"
 
@@ -34,10 +32,10 @@ func hostileTexts() []string {
 // terminal obeys the output.
 func TestPrintersKeepTexts(t *testing.T) {
 	for _, output := range []string{"json", "yaml", "kyaml"} {
-		flags := genericclioptions.NewPrintFlags("")
-		flags.OutputFormat = &output
+		flags := NewPrintFlags()
+		flags.Output = output
 		for _, text := range hostileTexts() {
-			printer, err := NewPrinter(flags)
+			printer, err := flags.ToPrinter()
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -66,10 +64,7 @@ func TestColumnsAreRows(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	printer, err := NewPrinter(printerOf{columns})
-	if err != nil {
-		t.Fatal(err)
-	}
+	printer := safePrinter(columns)
 	for _, text := range hostileTexts() {
 		device := api.Device{Name: "gpu-0", HealthMessage: text, Attributes: map[string]string{"a": text, text: "b"}}
 		device.APIVersion, device.Kind = api.APIVersion, "Device"
@@ -89,8 +84,3 @@ func TestColumnsAreRows(t *testing.T) {
 		}
 	}
 }
-
-// printerOf returns the printer for the flags.
-type printerOf struct{ printer printers.ResourcePrinter }
-
-func (p printerOf) ToPrinter() (printers.ResourcePrinter, error) { return p.printer, nil }

@@ -14,7 +14,6 @@ import (
 	"github.com/spf13/pflag"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 	"k8s.io/cli-runtime/pkg/printers"
 
@@ -24,9 +23,8 @@ import (
 
 // OutputFlags are kubectl's output flags, with the wide form of the text and colors.
 type OutputFlags struct {
-	Print  *genericclioptions.PrintFlags
-	Output string
-	Color  string
+	*PrintFlags
+	Color string
 	// Reports are the report formats that the verb supports; see [ReportFormats].
 	Reports []string
 	// Drawings are the formats of drawings that the verb supports: [FormatSVG], for trees also
@@ -36,7 +34,7 @@ type OutputFlags struct {
 
 // NewOutputFlags returns the flags, with the formats of drawings that the verb supports.
 func NewOutputFlags(drawings ...string) *OutputFlags {
-	return &OutputFlags{Print: genericclioptions.NewPrintFlags(""), Drawings: drawings}
+	return &OutputFlags{PrintFlags: NewPrintFlags(), Drawings: drawings}
 }
 
 // AddTo adds the flags to a verb.
@@ -45,18 +43,14 @@ func (f *OutputFlags) AddTo(cmd *cobra.Command) {
 	AddFlags(cmd.Flags(), GroupOutput, func(flags *pflag.FlagSet) {
 		flags.StringVarP(&f.Output, "output", "o", "", fmt.Sprintf("`FORMAT` of the output, one of %s.", strings.Join(formats, ", ")))
 		flags.StringVar(&f.Color, "color", ColorAuto, "`WHEN` to use colors: auto, always or never. auto is never if NO_COLOR is set.")
-		templates := &cobra.Command{}
-		f.Print.TemplatePrinterFlags.AddFlags(templates)
-		flags.AddFlagSet(templates.Flags())
+		f.PrintFlags.AddTo(flags)
 	})
 	// RegisterFlagCompletionFunc only fails for duplicates.
 	_ = cmd.RegisterFlagCompletionFunc("output", Fixed(formats...))
-	f.Print.OutputFormat = &f.Output
-	f.Print.OutputFlagSpecified = func() bool { return cmd.Flags().Changed("output") }
 }
 
 func (f *OutputFlags) formats() []string {
-	return slices.Concat([]string{"wide"}, f.Print.AllowedFormats(), f.Reports, f.Drawings)
+	return slices.Concat([]string{"wide"}, f.AllowedFormats(), f.Reports, f.Drawings)
 }
 
 // Printer prints explanations in the format of the flags.
@@ -91,15 +85,11 @@ func (f *OutputFlags) ToPrinter(streams genericiooptions.IOStreams) (*Printer, e
 		p.Machine = drawer{f.Output}
 		return p, nil
 	}
-	template := f.Print.TemplatePrinterFlags.TemplateArgument
-	if f.Output == "" && (template == nil || *template == "") || p.Text.Wide {
+	if f.Output == "" || p.Text.Wide {
 		return p, nil
 	}
-	if p.Machine, err = NewPrinter(f.Print); err != nil {
-		if genericclioptions.IsNoCompatiblePrinterError(err) {
-			return nil, NotAllowed("output", f.Output, f.formats())
-		}
-		return nil, Usagef("", "read the output format: %w", err)
+	if p.Machine, err = f.PrintFlags.ToPrinter(slices.Concat([]string{"wide"}, f.Reports, f.Drawings)...); err != nil {
+		return nil, err
 	}
 	return p, nil
 }

@@ -13,10 +13,8 @@ import (
 	"github.com/spf13/pflag"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/labels"
-	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 	"k8s.io/cli-runtime/pkg/printers"
-	"k8s.io/kubectl/pkg/cmd/get"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/commands/cli"
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
@@ -26,7 +24,7 @@ import (
 type request struct {
 	streams       genericiooptions.IOStreams
 	reading       *cli.ReadingFlags
-	printing      *get.PrintFlags
+	printing      *cli.PrintFlags
 	labelSelector string
 	fieldSelector string
 	sortBy        string
@@ -84,12 +82,8 @@ func (o *lister[T]) addTo(cmd *cobra.Command) {
 	}
 	flags.BoolVarP(&o.watch, "watch", "w", false, "After listing, print whatever changes, until Ctrl-C. The column EVENT says what happened: ADDED, MODIFIED or DELETED.")
 	cli.AddFlags(flags, cli.GroupOutput, func(flags *pflag.FlagSet) {
-		printer := &cobra.Command{}
-		o.printing.AddFlags(printer)
-		for _, name := range []string{"output", "no-headers", "template", "allow-missing-template-keys"} {
-			flags.AddFlag(printer.Flags().Lookup(name))
-		}
-		flags.Lookup("output").Usage = fmt.Sprintf("`FORMAT` of the output, one of %s.", strings.Join(o.printing.AllowedFormats(), ", "))
+		flags.StringVarP(&o.printing.Output, "output", "o", "", fmt.Sprintf("`FORMAT` of the output, one of %s.", strings.Join(o.printing.AllowedFormats(), ", ")))
+		o.printing.AddTo(flags)
 		flags.BoolVar(&o.watchEvents, "output-watch-events", false,
 			"With --watch and an output for programs, print watch events, each with the type and the object, in place of the objects. Tables always have the type.")
 		flags.StringVar(&o.by, "by", defaultBy, "Count the items in groups with the same `PROPERTY`, one of "+strings.Join(o.groupings("KEY"), ", ")+".")
@@ -118,7 +112,7 @@ func (o *lister[T]) complete(cmd *cobra.Command) {
 
 // parse reads the flags and the arguments.
 func (o *lister[T]) parse(cmd *cobra.Command, args []string) error {
-	o.patterns, o.output, o.noHeaders = args, *o.printing.OutputFormat, *o.printing.NoHeaders
+	o.patterns, o.output, o.noHeaders = args, o.printing.Output, o.printing.NoHeaders
 	for _, pattern := range args {
 		if _, err := path.Match(pattern, ""); err != nil {
 			return cli.Usagef("A pattern has * and ? and [a-z], like a file name in a shell.", "read %q: %w", pattern, err)
@@ -170,11 +164,8 @@ func (o *lister[T]) parse(cmd *cobra.Command, args []string) error {
 	if o.watch && !o.reader.Live() {
 		return cli.Usagef("Leave one of them out.", "--watch and --snapshot: nothing changes in a file")
 	}
-	if o.printer, err = cli.NewPrinter(o.printing); err != nil {
-		if genericclioptions.IsNoCompatiblePrinterError(err) {
-			return cli.NotAllowed("output", o.output, o.printing.AllowedFormats())
-		}
-		return cli.Usagef("", "read the output format: %w", err)
+	if o.printer, err = o.printing.ToPrinter(); err != nil {
+		return err
 	}
 	if o.prepare != nil {
 		if err := o.prepare(o); err != nil {

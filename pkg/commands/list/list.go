@@ -13,7 +13,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
-	"k8s.io/kubectl/pkg/cmd/get"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/commands/cli"
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
@@ -27,7 +26,7 @@ type lister[T runtime.Object] struct {
 
 // newCommand returns the verb of a listing. The command has the help and the verb's own flags.
 func newCommand[T runtime.Object](streams genericiooptions.IOStreams, config *genericclioptions.ConfigFlags, cmd *cobra.Command, what listing[T]) *cobra.Command {
-	o := &lister[T]{what, &request{reading: cli.NewReadingFlags(config), printing: get.NewGetPrintFlags(), streams: streams}}
+	o := &lister[T]{what, &request{reading: cli.NewReadingFlags(config), printing: cli.NewListPrintFlags(), streams: streams}}
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		if err := o.parse(cmd, args); err != nil {
 			return err

@@ -167,8 +167,8 @@ func (r *remoteRun) printPod(output *cli.OutputFlags) error {
 	var printer printers.ResourcePrinter = &cli.YAMLPrinter{}
 	if output.Output != "" && output.Output != "wide" {
 		var err error
-		if printer, err = cli.NewPrinter(output.Print); err != nil {
-			return cli.Usagef("", "read the output format: %w", err)
+		if printer, err = output.PrintFlags.ToPrinter("wide"); err != nil {
+			return err
 		}
 	}
 	if err := printer.PrintObj(r.pod, r.streams.Out); err != nil {

@@ -22,7 +22,7 @@ import (
 // NewAdd returns the verb that taints devices by a new rule.
 func NewAdd(streams genericiooptions.IOStreams, config *genericclioptions.ConfigFlags) *cobra.Command {
 	flags := &ruleChangeFlags{reading: cli.NewReadingFlags(config)}
-	printing := genericclioptions.NewPrintFlags("")
+	printing := cli.NewPrintFlags()
 	cmd := &cobra.Command{
 		Use:   "add KEY[=VALUE]:EFFECT",
 		Short: "Taint devices by a DeviceTaintRule",
@@ -63,10 +63,10 @@ With -o, the rule is printed, and all else goes to standard error:
 			if err != nil {
 				return err
 			}
-			if format := *printing.OutputFormat; format != "" {
+			if printing.Output != "" {
 				change.words = streams.ErrOut
-				if change.printer, err = cli.NewPrinter(printing); err != nil {
-					return cli.NotAllowed("output", format, printing.AllowedFormats())
+				if change.printer, err = printing.ToPrinter(); err != nil {
+					return err
 				}
 			}
 			return change.add(cmd.Context(), rule)
@@ -76,10 +76,8 @@ With -o, the rule is printed, and all else goes to standard error:
 	cmd.Flags().BoolVarP(&flags.yes, "yes", "y", false, "Do not ask before pods get evicted, or if no device matches.")
 	cmd.Flags().BoolVar(&flags.All, "all-devices", false, "Taint all devices of the cluster.")
 	cli.AddFlags(cmd.Flags(), cli.GroupOutput, func(flags *pflag.FlagSet) {
-		flags.StringVarP(printing.OutputFormat, "output", "o", "", fmt.Sprintf("`FORMAT` in which to print the rule, one of %s.", strings.Join(printing.AllowedFormats(), ", ")))
-		templates := &cobra.Command{}
-		printing.TemplatePrinterFlags.AddFlags(templates)
-		flags.AddFlagSet(templates.Flags())
+		flags.StringVarP(&printing.Output, "output", "o", "", fmt.Sprintf("`FORMAT` in which to print the rule, one of %s.", strings.Join(printing.AllowedFormats(), ", ")))
+		printing.AddTo(flags)
 	})
 	// RegisterFlagCompletionFunc only fails for duplicates.
 	_ = cmd.RegisterFlagCompletionFunc("output", cli.Fixed(printing.AllowedFormats()...))
