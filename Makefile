@@ -12,14 +12,17 @@ GO ?= go
 TOOL := $(GO) tool -modfile=tools/go.mod
 VERSION ?= $(shell git describe --tags --match 'v*' --dirty 2>/dev/null || echo v0.0.0-dev)
 LDFLAGS := -s -w -X main.version=$(VERSION)
-BUILD := CGO_ENABLED=0 $(GO) build -trimpath -ldflags '$(LDFLAGS)'
+# Pages in which gRPC would show its calls: they call methods by their names, so that the
+# linker would have to keep the methods of all types.
+TAGS := grpcnotrace
+BUILD := CGO_ENABLED=0 $(GO) build -trimpath -tags $(TAGS) -ldflags '$(LDFLAGS)'
 # NVML is a library that most machines lack: its functions are looked up when they
 # are called (lazy), which Go's linker does not do by itself for this program.
 # go-nvml exports every symbol for that, also those of Go: NVML's are enough, and
 # the others are a seventh of the program. The header marks half of what go-nvml
 # binds as deprecated.
 NVML := CGO_ENABLED=1 CGO_CFLAGS='-g -O2 -Wno-deprecated-declarations' $(GO)
-NVML_FLAGS := -tags nvml -ldflags '$(LDFLAGS) -extldflags=-Wl,-z,lazy,--no-export-dynamic,--export-dynamic-symbol=nvml*'
+NVML_FLAGS := -tags nvml,$(TAGS) -ldflags '$(LDFLAGS) -extldflags=-Wl,-z,lazy,--no-export-dynamic,--export-dynamic-symbol=nvml*'
 PLATFORMS ?= linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windows/amd64 windows/arm64
 TEST_TIMEOUT ?= 45m
 RELEASES ?= 1.35 1.36 1.37
@@ -132,6 +135,7 @@ generate: ## Regenerate the generated code
 	$(TOOL) deepcopy-gen --output-file zz_generated.deepcopy.go --go-header-file tools/boilerplate/header.go.txt ./pkg/api/v1alpha1 ./pkg/nodeprobe/cdi ./pkg/nodeprobe/kubelet ./pkg/nodeprobe/checkpoint ./pkg/nodeprobe/driver ./pkg/nodeprobe/nvidia ./pkg/nodeprobe
 	LC_ALL=C; cat examples/cluster/*.yaml | gzip -9n >pkg/commands/learn/cluster.yaml.gz
 	cp examples/manifests/gang.yaml pkg/commands/learn/
+	$(TOOL) templ generate -path pkg/report -log-level error
 
 .PHONY: release-check
 release-check: control-plane ## Build a snapshot of the release, install it with krew, use it (many minutes)
@@ -167,6 +171,7 @@ verify: ## Check modules, formatting, lint, comments, generated code, workflows,
 	$(GO) run ./internal/comments $$(git ls-files '*.go')
 	if [ "$$($(GO) env GOOS)" = linux ] && command -v "$$($(GO) env CC)" >/dev/null; then $(TOOL) golangci-lint run --build-tags nvml ./pkg/nodeprobe/nvidia; fi
 	tools/verify-generated.sh
+	tools/verify-linker.sh $(TAGS)
 	$(GO) tool -modfile=tools/actionlint/go.mod actionlint -shellcheck= -pyflakes=
 	$(GO) tool -modfile=tools/actionlint/go.mod actionlint -shellcheck= -pyflakes= examples/conform/workflow.yml
 	tools/verify-manifest.sh

@@ -17,7 +17,7 @@ import (
 func goBuild(b testing.TB, path string) string {
 	b.Helper()
 	program := filepath.Join(b.TempDir(), "program")
-	build := exec.CommandContext(b.Context(), "go", "build", "-trimpath", "-ldflags", "-s -w", "-o", program, path)
+	build := exec.CommandContext(b.Context(), "go", "build", "-trimpath", "-tags", "grpcnotrace", "-ldflags", "-s -w", "-o", program, path)
 	build.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := build.CombinedOutput(); err != nil {
 		b.Fatalf("build %s: %v\n%s", path, err, out)

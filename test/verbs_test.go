@@ -21,7 +21,6 @@ func TestVerbs(t *testing.T) {
 		"json":           {"-o", "json"},
 		"yaml":           {"-o", "yaml"},
 		"jsonpath":       {"-o", `jsonpath={range .items[*]}{.kind} {.name}{"\n"}{end}`},
-		"template":       {"-o", `go-template={{range .items}}{{.kind}}{{"\n"}}{{end}}`},
 		"custom-columns": {"-o", "custom-columns=KIND:.kind,NAME:.name"},
 	}
 	verbs := map[string][]string{

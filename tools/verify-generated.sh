@@ -5,7 +5,7 @@
 # Fails if `make generate` would change something. The work tree is left as it was.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
-files=$(find pkg -name 'zz_generated.*.go')
+files=$(find pkg -name 'zz_generated.*.go' -o -name '*_templ.go')
 saved=$(mktemp -d)
 restore() {
   for file in $files; do

@@ -4,12 +4,11 @@
 package report
 
 import (
-	"bytes"
+	"context"
 	"crypto/sha256"
 	_ "embed"
 	"encoding/base64"
 	"fmt"
-	"html/template"
 	"io"
 	"slices"
 	"strconv"
@@ -18,19 +17,14 @@ import (
 
 	"k8s.io/apimachinery/pkg/util/duration"
 
+	"github.com/a-h/templ"
+
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/cause"
 	"github.com/kubectl-dra/kubectl-dra/pkg/drawing"
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
 	"github.com/kubectl-dra/kubectl-dra/pkg/render"
-	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
-
-//go:embed page.html
-var pageHTML string
-
-//go:embed live.html
-var liveHTML string
 
 //go:embed page.css
 var pageCSS string
@@ -45,29 +39,43 @@ const (
 	mostQueued = 200
 )
 
-// page has the texts of a page. The template calls its methods.
+// style returns the rules of the page and of its drawings.
+func style() string { return drawing.Style + pageCSS }
+
+// page is what page.templ writes.
 type page struct {
 	*Content
 	// Live is true for a page that is served.
 	Live bool
 	// Script is the program of the page.
-	Script template.JS
-	more   string
+	Script string
+	// connects is what the policy allows the script to connect to.
+	connects string
+
+	causes  []causeArticle
+	answers []*row
 }
 
 // Write writes the page as a file of its own.
 func (c *Content) Write(w io.Writer) error {
-	return (&page{Content: c, Script: template.JS(pageScript)}).write(w)
+	return (&page{Content: c, Script: pageScript}).write(w)
 }
 
 // write writes the page, with everything escaped that a browser obeys or does not show.
 func (p *page) write(w io.Writer) error {
-	t, err := parsed()
-	if err != nil {
+	var err error
+	if p.causes, err = p.causeList(); err != nil {
 		return err
 	}
-	var b bytes.Buffer
-	if err := t.Execute(&b, p); err != nil {
+	if p.answers, err = p.rows(); err != nil {
+		return err
+	}
+	return writeHTML(w, whole(p))
+}
+
+func writeHTML(w io.Writer, c templ.Component) error {
+	var b strings.Builder
+	if err := c.Render(context.Background(), &b); err != nil {
 		return fmt.Errorf("write the page: %w", err)
 	}
 	if _, err := io.WriteString(w, render.EscapeLines(b.String())); err != nil {
@@ -76,20 +84,8 @@ func (p *page) write(w io.Writer) error {
 	return nil
 }
 
-// parsed returns the templates of the page.
-func parsed() (*template.Template, error) {
-	t, err := template.New("page").Parse(pageHTML)
-	if err == nil {
-		_, err = t.New("live").Parse(liveHTML)
-	}
-	if err != nil {
-		return nil, fmt.Errorf("parse the page: %w", err)
-	}
-	return t, nil
-}
-
-// Pods lists the pods with claims, for the form of a page that is served.
-func (p *page) Pods() []string {
+// pods lists the pods with claims, for the form of a page that is served.
+func (p *page) pods() []string {
 	var names []string
 	for i := range p.Queue.Pods {
 		names = append(names, p.Queue.Pods[i].Namespace+"/"+p.Queue.Pods[i].Name)
@@ -97,30 +93,33 @@ func (p *page) Pods() []string {
 	return names
 }
 
-// Style returns the rules of the page and of its drawings.
-func (p *page) Style() template.CSS { return template.CSS(drawing.Style + pageCSS) }
-
-// Policy returns the content security policy: nothing is loaded, and only this style and this script
+// policy returns the content security policy: nothing is loaded, and only this style and this script
 // are used.
-func (p *page) Policy() string {
+func (p *page) policy() string {
 	hash := func(text string) string {
 		sum := sha256.Sum256([]byte(text))
 		return "'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'"
 	}
-	return "default-src 'none'; style-src " + hash(string(p.Style())) + "; script-src " + hash(string(p.Script)) + "; base-uri 'none'; form-action 'none'" + p.more
+	return "default-src 'none'; style-src " + hash(style()) + "; script-src " + hash(p.Script) + "; base-uri 'none'; form-action 'none'" + p.connects
 }
 
-// Title names the page.
-func (p *page) Title() string { return "Devices of " + p.Status.Source }
+// title names the page.
+func (p *page) title() string { return "Devices of " + p.Status.Source }
 
-// Taken says when the cluster was like that.
-func (p *page) Taken() string { return p.Snap.Now().UTC().Format("2006-01-02 15:04:05 MST") }
+// taken says when the cluster was like that, which release it is, and which pods are shown.
+func (p *page) taken() string {
+	text := p.Snap.Now().UTC().Format("2006-01-02 15:04:05 MST")
+	if p.Snap.ServerVersion != "" {
+		text += ", Kubernetes " + p.Snap.ServerVersion
+	}
+	if p.Status.Namespace != "" {
+		text += ", pods of namespace " + p.Status.Namespace
+	}
+	return text
+}
 
-// Server returns the version of the cluster.
-func (p *page) Server() string { return p.Snap.ServerVersion }
-
-// Headline says in one line how pods are.
-func (p *page) Headline() string { return render.StatusTotal(p.Status) }
+// headline says in one line how pods are.
+func (p *page) headline() string { return render.StatusTotal(p.Status) }
 
 // section is a part of the page.
 type section struct {
@@ -128,8 +127,8 @@ type section struct {
 	Count    int
 }
 
-// Sections lists the parts of the page.
-func (p *page) Sections() []section {
+// sections lists the parts of the page.
+func (p *page) sections() []section {
 	list := []section{{"status", "Status", 0}, {"capacity", "Capacity", 0}, {"causes", "Causes", len(p.Causes)}, {"waiting", "Waiting", len(p.Waiting) + p.More}}
 	for _, s := range []struct {
 		section
@@ -151,18 +150,18 @@ func (p *page) Sections() []section {
 // capacityRow is a class in the table of capacity.
 type capacityRow struct {
 	Name, Text string
-	Bar        template.HTML
+	Bar        string
 	Idle       []string
 }
 
-// Capacity lists the classes, or the drivers where there are none.
-func (p *page) Capacity() []capacityRow {
+// capacity lists the classes, or the drivers where there are none.
+func (p *page) capacity() []capacityRow {
 	rows := make([]capacityRow, 0, len(p.Status.Capacity))
 	for i := range p.Status.Capacity {
 		c := &p.Status.Capacity[i]
 		rows = append(rows, capacityRow{
 			Name: c.Class + c.Driver, Text: render.CapacityText(c), Idle: render.IdleTexts(c),
-			Bar: template.HTML(drawing.Bar(c.Devices.Allocated+c.Devices.Shared, c.Devices.Total, render.Plain)),
+			Bar: drawing.Bar(c.Devices.Allocated+c.Devices.Shared, c.Devices.Total, render.Plain),
 		})
 	}
 	return rows
@@ -173,16 +172,15 @@ type causeArticle struct {
 	*render.CauseLine
 	Class    string
 	Messages []string
-	Facts    string
 	Text     string
 }
 
-// CauseList lists the causes.
-func (p *page) CauseList() ([]causeArticle, error) {
+// causeList lists the causes.
+func (p *page) causeList() ([]causeArticle, error) {
 	list := make([]causeArticle, 0, len(p.Causes))
 	for i := range p.Causes {
 		line := &p.Causes[i]
-		a := causeArticle{CauseLine: line, Class: "unsure", Facts: line.Affected}
+		a := causeArticle{CauseLine: line, Class: "unsure"}
 		if line.Causes[0].Severity == api.SeverityError {
 			a.Class = "bad"
 		}
@@ -199,8 +197,8 @@ func (p *page) CauseList() ([]causeArticle, error) {
 	return list, nil
 }
 
-// NoCauses says that there are none, as far as that is known.
-func (p *page) NoCauses() string {
+// noCauses says that there are none, as far as that is known.
+func (p *page) noCauses() string {
 	if len(p.Status.NotChecked) > 0 {
 		return "No cause was found; not everything could be checked."
 	}
@@ -215,13 +213,10 @@ func asText(write func(w io.Writer, opts render.Options) error) (string, error) 
 }
 
 // figure is a drawing with a name.
-type figure struct {
-	Name, Text string
-	SVG        template.HTML
-}
+type figure struct{ Name, Text, SVG string }
 
 func figureOf(d *drawing.Drawing) figure {
-	return figure{Name: d.Title(), SVG: template.HTML(d.SVG())}
+	return figure{Name: d.Title(), SVG: d.SVG()}
 }
 
 // fix is something that helps.
@@ -235,12 +230,12 @@ type row struct {
 	Fixes                                          []fix
 }
 
-// Rows lists the answers.
-func (p *page) Rows() ([]row, error) {
+// rows lists the answers.
+func (p *page) rows() ([]*row, error) {
 	_, numbers := cause.Same(p.Status.Causes)
-	rows := make([]row, 0, len(p.Waiting))
+	rows := make([]*row, 0, len(p.Waiting))
 	for i, r := range p.Waiting {
-		a, err := answer(r.First)
+		a, err := rowOf(r.First)
 		if err != nil {
 			return nil, err
 		}
@@ -263,13 +258,13 @@ func (p *page) Rows() ([]row, error) {
 	return rows, nil
 }
 
-// answer shows one explanation.
-func answer(e *api.Explanation) (row, error) {
+// rowOf shows one explanation.
+func rowOf(e *api.Explanation) (*row, error) {
 	text, err := asText(func(w io.Writer, opts render.Options) error { return render.Explanation(w, e, opts) })
 	if err != nil {
-		return row{}, err
+		return nil, err
 	}
-	a := row{Verdict: english.Sentence(render.Words(e.Verdict)), Class: classOf(render.VerdictMark(e.Verdict)), Summary: e.Summary, Text: text}
+	a := &row{Verdict: english.Sentence(render.Words(e.Verdict)), Class: classOf(render.VerdictMark(e.Verdict)), Summary: e.Summary, Text: text}
 	for i := range e.Claims {
 		for j := range e.Claims[i].Requests {
 			a.Drawings = append(a.Drawings, figureOf(drawing.Funnel(&e.Claims[i].Requests[j])))
@@ -302,19 +297,16 @@ func classOf(m render.Mark) string {
 	}
 }
 
-// MoreRows counts the answers that are left out.
-func (p *page) MoreRows() string {
-	if p.More == 0 {
-		return ""
-	}
+// moreRows counts the answers that are left out.
+func (p *page) moreRows() string {
 	return english.Count(p.More, "more answer") + ": kubectl dra why -A"
 }
 
 // queued is a pod in the queue.
 type queued struct{ Position, Priority, Pod, Outcome, Node, Class string }
 
-// QueueRows lists the queue in its order.
-func (p *page) QueueRows() []queued {
+// queueRows lists the queue in its order.
+func (p *page) queueRows() []queued {
 	var rows []queued
 	for i := range p.Queue.Pods[:min(len(p.Queue.Pods), mostQueued)] {
 		pod := &p.Queue.Pods[i]
@@ -327,16 +319,13 @@ func (p *page) QueueRows() []queued {
 	return rows
 }
 
-// QueueTotal counts the pods of the queue by their outcome.
-func (p *page) QueueTotal() string { return render.PlanTotal(p.Queue) }
-
-// QueueNote says what could change the order.
-func (p *page) QueueNote() string {
-	return "Not modeled, and could change order or nodes: " + p.Queue.NotModeled + "."
+// queueTotal counts the pods of the queue by their outcome, and says what could change the order.
+func (p *page) queueTotal() string {
+	return render.PlanTotal(p.Queue) + ". Not modeled, and could change order or nodes: " + p.Queue.NotModeled + "."
 }
 
-// MoreQueue counts the pods of the queue that are left out.
-func (p *page) MoreQueue() string {
+// moreQueue counts the pods of the queue that are left out.
+func (p *page) moreQueue() string {
 	if n := len(p.Queue.Pods) - mostQueued; n > 0 {
 		return english.Count(n, "more pod") + ": kubectl dra plan -o wide"
 	}
@@ -351,8 +340,8 @@ type nodeRow struct {
 	Pods, Trouble                 int
 }
 
-// NodeRows lists the nodes with devices.
-func (p *page) NodeRows() []nodeRow {
+// nodeRows lists the nodes with devices.
+func (p *page) nodeRows() []nodeRow {
 	var rows []nodeRow
 	for i := range p.Nodes {
 		n := &p.Nodes[i]
@@ -408,8 +397,8 @@ func level(used, total int) int {
 	}
 }
 
-// NodesTotal counts the nodes.
-func (p *page) NodesTotal() string {
+// nodesTotal counts the nodes.
+func (p *page) nodesTotal() string {
 	with := 0
 	for i := range p.Nodes {
 		if c := &p.Nodes[i].Devices; c.Total+c.Gone > 0 {
@@ -423,8 +412,8 @@ func (p *page) NodesTotal() string {
 	return text + "."
 }
 
-// Classes lists the DeviceClasses.
-func (p *page) Classes() []string {
+// classes lists the DeviceClasses.
+func (p *page) classes() []string {
 	var names []string
 	for i := range p.Status.Capacity {
 		if name := p.Status.Capacity[i].Class; name != "" {
@@ -434,8 +423,8 @@ func (p *page) Classes() []string {
 	return names
 }
 
-// PoolDrawings draws the pools with partitions.
-func (p *page) PoolDrawings() []figure {
+// poolDrawings draws the pools with partitions.
+func (p *page) poolDrawings() []figure {
 	var list []figure
 	for i := range p.Pools {
 		pool := &p.Pools[i]
@@ -455,18 +444,18 @@ func (p *page) PoolDrawings() []figure {
 	return list
 }
 
-// Legend explains the colors of partitions.
-func (p *page) Legend() template.HTML { return template.HTML(drawing.PartitionLegend().SVG()) }
+// partitionLegend draws what the colors of partitions mean.
+func partitionLegend() string { return drawing.PartitionLegend().SVG() }
 
 // usageRow is a namespace that uses devices or waits for them.
 type usageRow struct {
 	Name                string
 	Used, Idle, Waiting int
-	Bar                 template.HTML
+	Bar                 string
 }
 
-// UsageRows lists the namespaces.
-func (p *page) UsageRows() []usageRow {
+// usageRows lists the namespaces.
+func (p *page) usageRows() []usageRow {
 	total := 0
 	for i := range p.Usage {
 		total += p.Usage[i].Used
@@ -474,13 +463,13 @@ func (p *page) UsageRows() []usageRow {
 	var rows []usageRow
 	for i := range p.Usage {
 		u := &p.Usage[i]
-		rows = append(rows, usageRow{u.Name, u.Used, u.Idle, u.Waiting, template.HTML(drawing.Bar(u.Used, total, render.Plain))})
+		rows = append(rows, usageRow{u.Name, u.Used, u.Idle, u.Waiting, drawing.Bar(u.Used, total, render.Plain)})
 	}
 	return rows
 }
 
-// HistoryDrawings draws the histories.
-func (p *page) HistoryDrawings() []figure {
+// historyDrawings draws the histories.
+func (p *page) historyDrawings() []figure {
 	var list []figure
 	for _, h := range p.Histories {
 		list = append(list, figureOf(drawing.History(h)))
@@ -488,8 +477,8 @@ func (p *page) HistoryDrawings() []figure {
 	return list
 }
 
-// Unknown lists the checks that were not made, and the assumptions.
-func (p *page) Unknown() []string {
+// unknown lists the checks that were not made, and the assumptions.
+func (p *page) unknown() []string {
 	var list []string
 	for _, text := range p.Status.NotChecked {
 		list = append(list, "Not checked: "+text)
@@ -497,15 +486,5 @@ func (p *page) Unknown() []string {
 	return append(list, p.Status.Assumptions...)
 }
 
-// Credit says whose allocator decided.
-func (p *page) Credit() string {
-	return "The scheduler's own allocator decided; nothing was changed."
-}
-
-// Data returns the snapshot in the page, as a link.
-func (p *page) Data() template.URL {
-	if len(p.Snapshot) == 0 {
-		return ""
-	}
-	return template.URL(snapshot.DataPrefix + base64.StdEncoding.EncodeToString(p.Snapshot))
-}
+// data returns the snapshot in the page.
+func (p *page) data() string { return base64.StdEncoding.EncodeToString(p.Snapshot) }

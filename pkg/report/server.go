@@ -9,7 +9,6 @@ import (
 	_ "embed"
 	"errors"
 	"fmt"
-	"html/template"
 	"io"
 	"net"
 	"net/http"
@@ -71,7 +70,7 @@ func (s *Server) Show(ctx context.Context, c *cluster.Cluster, opts Options) err
 		return err
 	}
 	var html bytes.Buffer
-	p := &page{Content: content, Live: true, Script: template.JS(pageScript + liveScript), more: "; connect-src 'self'"}
+	p := &page{Content: content, Live: true, Script: pageScript + liveScript, connects: "; connect-src 'self'"}
 	if err := p.write(&html); err != nil {
 		return err
 	}
@@ -223,18 +222,8 @@ func (s *Server) reply(w http.ResponseWriter, r *http.Request, shown *state, ans
 		w.WriteHeader(statusOf(err))
 	}
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
-	t, err := parsed()
-	if err != nil {
-		http.Error(w, err.Error(), http.StatusInternalServerError)
-		return
-	}
-	var b strings.Builder
-	if err := t.ExecuteTemplate(&b, "reply", found); err != nil {
-		http.Error(w, err.Error(), http.StatusInternalServerError)
-		return
-	}
 	// A reader that has left needs no error.
-	_, _ = io.WriteString(w, render.EscapeLines(b.String()))
+	_ = writeHTML(w, answered(found))
 }
 
 func statusOf(err error) int {
@@ -264,9 +253,12 @@ func (s *state) why(ctx context.Context, q url.Values) (*reply, error) {
 	if err != nil {
 		return nil, err
 	}
-	a, err := answer(answers[0].Explanation)
+	a, err := rowOf(answers[0].Explanation)
+	if err != nil {
+		return nil, err
+	}
 	a.ID, a.Name = "answer", namespace+"/"+name
-	return &reply{Answer: &a}, err
+	return &reply{Answer: a}, nil
 }
 
 // whatIf decides a change.
