@@ -15,9 +15,8 @@ import (
 	"strings"
 	"time"
 
-	"k8s.io/apimachinery/pkg/util/duration"
-
 	"github.com/a-h/templ"
+	"k8s.io/apimachinery/pkg/util/duration"
 
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/cause"
@@ -42,14 +41,14 @@ const (
 // style returns the rules of the page and of its drawings.
 func style() string { return drawing.Style + pageCSS }
 
-// page is what page.templ writes.
+// page has what page.templ writes.
 type page struct {
 	*Content
 	// Live is true for a page that is served.
 	Live bool
 	// Script is the program of the page.
 	Script string
-	// connects is what the policy allows the script to connect to.
+	// connects has the directive of the policy for connections of the script.
 	connects string
 
 	causes  []causeArticle
