@@ -39,7 +39,7 @@ func NewOutputFlags(drawings ...string) *OutputFlags {
 
 // AddTo adds the flags to a verb.
 func (f *OutputFlags) AddTo(cmd *cobra.Command) {
-	formats := f.formats()
+	formats := f.Formats()
 	AddFlags(cmd.Flags(), GroupOutput, func(flags *pflag.FlagSet) {
 		flags.StringVarP(&f.Output, "output", "o", "", fmt.Sprintf("`FORMAT` of the output, one of %s.", strings.Join(formats, ", ")))
 		flags.StringVar(&f.Color, "color", ColorAuto, "`WHEN` to use colors: auto, always or never. auto is never if NO_COLOR is set.")
@@ -49,7 +49,8 @@ func (f *OutputFlags) AddTo(cmd *cobra.Command) {
 	_ = cmd.RegisterFlagCompletionFunc("output", Fixed(formats...))
 }
 
-func (f *OutputFlags) formats() []string {
+// Formats lists the formats of the verb.
+func (f *OutputFlags) Formats() []string {
 	return slices.Concat([]string{"wide"}, f.AllowedFormats(), f.Reports, f.Drawings)
 }
 
@@ -88,7 +89,7 @@ func (f *OutputFlags) ToPrinter(streams genericiooptions.IOStreams) (*Printer, e
 	if f.Output == "" || p.Text.Wide {
 		return p, nil
 	}
-	if p.Machine, err = f.PrintFlags.ToPrinter(slices.Concat([]string{"wide"}, f.Reports, f.Drawings)...); err != nil {
+	if p.Machine, err = f.PrintFlags.ToPrinter(f.Formats()...); err != nil {
 		return nil, err
 	}
 	return p, nil

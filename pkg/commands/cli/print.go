@@ -67,8 +67,9 @@ func (f *PrintFlags) AllowedFormats() []string {
 	return formats
 }
 
-// ToPrinter returns the printer for --output. Others are the formats that the verb prints itself.
-func (f *PrintFlags) ToPrinter(others ...string) (printers.ResourcePrinter, error) {
+// ToPrinter returns the printer for --output. An error names the formats of a verb that has
+// more than these, or else these.
+func (f *PrintFlags) ToPrinter(formats ...string) (printers.ResourcePrinter, error) {
 	for _, kind := range f.kinds() {
 		printer, err := kind.ToPrinter(f.Output)
 		switch {
@@ -79,5 +80,8 @@ func (f *PrintFlags) ToPrinter(others ...string) (printers.ResourcePrinter, erro
 		}
 		return safePrinter(printer), nil
 	}
-	return nil, NotAllowed("output", f.Output, append(others, f.AllowedFormats()...))
+	if formats == nil {
+		formats = f.AllowedFormats()
+	}
+	return nil, NotAllowed("output", f.Output, formats)
 }

@@ -167,7 +167,7 @@ func (r *remoteRun) printPod(output *cli.OutputFlags) error {
 	var printer printers.ResourcePrinter = &cli.YAMLPrinter{}
 	if output.Output != "" && output.Output != "wide" {
 		var err error
-		if printer, err = output.PrintFlags.ToPrinter("wide"); err != nil {
+		if printer, err = output.PrintFlags.ToPrinter(output.Formats()...); err != nil {
 			return err
 		}
 	}
