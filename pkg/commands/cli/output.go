@@ -41,7 +41,7 @@ func NewOutputFlags(drawings ...string) *OutputFlags {
 func (f *OutputFlags) AddTo(cmd *cobra.Command) {
 	formats := f.Formats()
 	AddFlags(cmd.Flags(), GroupOutput, func(flags *pflag.FlagSet) {
-		flags.StringVarP(&f.Output, "output", "o", "", fmt.Sprintf("`FORMAT` of the output, one of %s.", strings.Join(formats, ", ")))
+		f.addOutput(flags, formats)
 		flags.StringVar(&f.Color, "color", ColorAuto, "`WHEN` to use colors: auto, always or never. auto is never if NO_COLOR is set.")
 		f.PrintFlags.AddTo(flags)
 	})
@@ -52,6 +52,19 @@ func (f *OutputFlags) AddTo(cmd *cobra.Command) {
 // Formats lists the formats of the verb.
 func (f *OutputFlags) Formats() []string {
 	return slices.Concat([]string{"wide"}, f.AllowedFormats(), f.Reports, f.Drawings)
+}
+
+// AddReports gives a command below the one that has the flags an --output of its own, which names
+// the formats of reports too. The caller sets Reports when the command runs.
+func (f *OutputFlags) AddReports(cmd *cobra.Command, reports ...string) {
+	formats := slices.Concat(f.Formats(), reports)
+	AddFlags(cmd.Flags(), GroupOutput, func(flags *pflag.FlagSet) { f.addOutput(flags, formats) })
+	// RegisterFlagCompletionFunc only fails for duplicates.
+	_ = cmd.RegisterFlagCompletionFunc("output", Fixed(formats...))
+}
+
+func (f *OutputFlags) addOutput(flags *pflag.FlagSet, formats []string) {
+	flags.StringVarP(&f.Output, "output", "o", "", fmt.Sprintf("`FORMAT` of the output, one of %s.", strings.Join(formats, ", ")))
 }
 
 // Printer prints explanations in the format of the flags.

@@ -51,6 +51,7 @@ const (
 
 func newConform(streams genericiooptions.IOStreams, config *genericclioptions.ConfigFlags, probe *probeFlags) *cobra.Command {
 	flags := &conformFlags{probeFlags: probe, streams: streams, config: config}
+	reports := []string{cli.FormatJUnit, formatMarkdown}
 	cmd := &cobra.Command{
 		Use:   "conform CLAIM...",
 		Short: "Try whether a driver does what it has to. Changes the node",
@@ -88,9 +89,10 @@ of the driver with its reply, and how to try what was not tried.`,
   kubectl dra node-probe conform test -n drivers -o markdown > CONFORMANCE.md`,
 		Args: cobra.MinimumNArgs(1),
 		// This check is also made before it runs on another node.
-		PreRun: func(*cobra.Command, []string) { flags.output.Reports = []string{cli.FormatJUnit, formatMarkdown} },
+		PreRun: func(*cobra.Command, []string) { flags.output.Reports = reports },
 		RunE:   func(cmd *cobra.Command, args []string) error { return flags.run(cmd, args) },
 	}
+	flags.output.AddReports(cmd, reports...)
 	f := cmd.Flags()
 	f.StringVar(&flags.driver, "driver", "", "`DRIVER` to try. (default: the only one that the first claim has devices of)")
 	f.StringVar(&flags.unallocated, "unallocated", "", "`CLAIM` without devices, which the driver has to refuse.")

@@ -25,9 +25,9 @@ func newPods(streams genericiooptions.IOStreams, config *genericclioptions.Confi
 it has given to which container, and hold that against the claims of the
 cluster: what one side knows and the other does not.
 
-It also says whether the devices of claims of a container are on the NUMA node
-of its exclusive CPUs and memory. The kubelet's Topology Manager does not look
-at devices of claims.
+For each container with exclusive CPUs or memory it compares the NUMA nodes of
+these with those of its claims' devices, which the kubelet's Topology Manager
+does not look at.
 
 With a POD it asks for that one only, in the namespace of -n or of the context.
 -o wide adds CPUs and memory that containers have for themselves, and the

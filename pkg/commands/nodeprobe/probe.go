@@ -59,12 +59,12 @@ not known, 3 for wrong usage and 4 if the node could not be reached.`,
 		},
 	}
 	gpus.addLibrary(cmd)
+	flags.addTo(cmd)
 	for _, add := range []func(genericiooptions.IOStreams, *genericclioptions.ConfigFlags, *probeFlags) *cobra.Command{
 		newGPUs, newPreview, newPlugins, newPrepare, newUnprepare, newConform, newHealth, newCDI, newPods, newState,
 	} {
 		cmd.AddCommand(add(streams, config, flags))
 	}
-	flags.addTo(cmd)
 	flags.reach(cmd, streams)
 	return cmd
 }
