@@ -81,6 +81,10 @@ func readRights(t *testing.T) rightsDocument {
 	for _, row := range tableRows(string(content), "without") {
 		for _, right := range codeSpans(row.name) {
 			d.says[right] = codeSpans(row.cells[1])
+			if len(d.says[right]) == 0 {
+				// The document says so above the table.
+				d.says[right] = []string{"this user may not list " + right + " at the cluster scope"}
+			}
 		}
 	}
 	return d
