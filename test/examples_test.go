@@ -91,8 +91,8 @@ func codesOf(e *api.Explanation) []api.Code {
 	return codes
 }
 
-// TestReasonCodesAreDocumented wants a heading for each reason code, verdict
-// and stage, or a row of a table that begins with it.
+// TestReasonCodesAreDocumented wants a heading for each reason code and verdict,
+// or a row of a table that begins with it.
 func TestReasonCodesAreDocumented(t *testing.T) {
 	text, err := os.ReadFile(filepath.Join("..", "docs", "why.md"))
 	if err != nil {
@@ -109,7 +109,7 @@ func TestReasonCodesAreDocumented(t *testing.T) {
 			return true
 		}
 		kind, ok := spec.Type.(*ast.Ident)
-		if !ok || kind.Name != "Code" && kind.Name != "Verdict" && kind.Name != "Stage" {
+		if !ok || kind.Name != "Code" && kind.Name != "Verdict" {
 			return true
 		}
 		for _, value := range spec.Values {
@@ -127,6 +127,29 @@ func TestReasonCodesAreDocumented(t *testing.T) {
 	})
 	if found == 0 {
 		t.Error("found no reason codes in pkg/api/v1alpha1/reason.go")
+	}
+}
+
+// TestStagesAreDrawn wants each stage in the drawing and in the table of docs/lifecycle.md.
+func TestStagesAreDrawn(t *testing.T) {
+	text, err := os.ReadFile(filepath.Join("..", "docs", "lifecycle.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, drawing, _ := strings.Cut(string(text), "```mermaid\n")
+	drawing, table, _ := strings.Cut(drawing, "```\n")
+	table, _, _ = strings.Cut(table, "\n## ")
+	stages := parseGo(t, filepath.Join("..", "pkg", "api", "v1alpha1")).enums["Stage"]
+	if len(stages) == 0 {
+		t.Fatal("found no stages")
+	}
+	for _, stage := range stages {
+		if !regexp.MustCompile(`: ` + stage.value + `\b`).MatchString(drawing) {
+			t.Errorf("the drawing lacks stage %s", stage.value)
+		}
+		if !strings.Contains(table, "`"+stage.value+"`") {
+			t.Errorf("the table lacks stage %s", stage.value)
+		}
 	}
 }
 
