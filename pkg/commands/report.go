@@ -55,7 +55,7 @@ func newReport(streams genericiooptions.IOStreams, config *genericclioptions.Con
 		Short: "Write what is wrong, and why, as a page for a browser",
 		Long: `Write a page for a browser: the causes and what mends them, the capacity of each
 class, a map of the nodes, the answer for each pod that waits with its funnel
-and its fixes, the queue, partitions, and who uses what. It is one file that
+and its remedies, the queue, partitions, and who uses what. It is one file that
 loads nothing and can be sent by mail: it reads well on a phone, on paper, and
 with a screen reader, and follows the light or dark theme of the reader.
 
