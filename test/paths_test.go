@@ -59,8 +59,8 @@ func TestDocumentsNameFiles(t *testing.T) {
 	}
 }
 
-// TestHouse compares the floors in docs/architecture.md with the packages below pkg: each has a
-// floor, and imports only what is on its floor or below.
+// TestHouse compares the floors in docs/architecture.md with the packages below pkg: each package has
+// a floor, and imports only packages on its floor or below.
 func TestHouse(t *testing.T) {
 	text, err := os.ReadFile("../docs/architecture.md")
 	if err != nil {

@@ -54,8 +54,8 @@ func (f *OutputFlags) Formats() []string {
 	return slices.Concat([]string{"wide"}, f.AllowedFormats(), f.Reports, f.Drawings)
 }
 
-// AddReports gives a command below the one that has the flags an --output of its own, which names
-// the formats of reports too. The caller sets Reports when the command runs.
+// AddReports gives a command below the verb a flag --output of its own, which names the formats of
+// reports too. The caller sets Reports when the command runs.
 func (f *OutputFlags) AddReports(cmd *cobra.Command, reports ...string) {
 	formats := slices.Concat(f.Formats(), reports)
 	AddFlags(cmd.Flags(), GroupOutput, func(flags *pflag.FlagSet) { f.addOutput(flags, formats) })
