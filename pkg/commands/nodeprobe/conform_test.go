@@ -57,7 +57,7 @@ func TestNodeProbeConform(t *testing.T) {
 	if err := xml.Unmarshal([]byte(out), &suites); err != nil || suites.Suite.Tests != 19 {
 		t.Errorf("%v: %s", err, out)
 	}
-	if out, said, code := n.probe("conform", "train", "-n", "ml", "-o", "go-template={{.kind}}"); out != "DriverConformance" {
+	if out, said, code := n.probe("conform", "train", "-n", "ml", "-o", "jsonpath={.kind}"); out != "DriverConformance" {
 		t.Errorf("exit code %d, %s: %s", code, said, out)
 	}
 	out, said, code = n.probe("conform", "train", "-n", "ml", "-o", "markdown")
