@@ -28,17 +28,18 @@ func join(items []string, word string) string {
 	}
 }
 
-// Count counts something: "1 node", "12 nodes", "2 classes", "3 entries".
+// Count counts something: "1 node", "12 nodes", "2 classes", "3,000 entries".
 func Count(n int, noun string) string {
+	number := Thousands(n)
 	switch {
 	case n == 1:
-		return "1 " + noun
+		return number + " " + noun
 	case strings.HasSuffix(noun, "s"):
-		return fmt.Sprintf("%d %ses", n, noun)
+		return number + " " + noun + "es"
 	case strings.HasSuffix(noun, "y"):
-		return fmt.Sprintf("%d %sies", n, strings.TrimSuffix(noun, "y"))
+		return number + " " + strings.TrimSuffix(noun, "y") + "ies"
 	default:
-		return fmt.Sprintf("%d %ss", n, noun)
+		return number + " " + noun + "s"
 	}
 }
 
@@ -51,10 +52,20 @@ func Plural(n int, one, many string) string {
 }
 
 // Thousands writes a number with commas.
-func Thousands[T int | uint64](n T) string {
-	text := fmt.Sprint(n)
-	for i := len(text) - 3; i > 0; i -= 3 {
-		text = text[:i] + "," + text[i:]
+func Thousands[T int | int64 | uint64](n T) string { return Grouped(fmt.Sprint(n)) }
+
+// Grouped writes a text with commas in the numbers that have more than three digits.
+func Grouped(text string) string {
+	digits := 0
+	for i := len(text) - 1; i >= 0; i-- {
+		switch {
+		case text[i] < '0' || text[i] > '9':
+			digits = 0
+		case digits == 3:
+			text, digits = text[:i+1]+","+text[i+1:], 1
+		default:
+			digits++
+		}
 	}
 	return text
 }

@@ -30,9 +30,9 @@ func countText(code api.IssueCode, n int) string {
 	case api.IssuePodsBlocked:
 		return english.Count(n, "pod") + " cannot work with the devices"
 	case api.IssueDevicesTainted:
-		return fmt.Sprintf("%d tainted", n)
+		return english.Thousands(n) + " tainted"
 	case api.IssueDevicesTaintedInUse:
-		return fmt.Sprintf("%d used and tainted", n)
+		return english.Thousands(n) + " used and tainted"
 	case api.IssueNodesGone:
 		return english.Count(n, "node") + " gone"
 	case api.IssueNodesNotReady:
@@ -55,7 +55,7 @@ func brokenText(pools []*api.Pool) string {
 		for _, pool := range pools {
 			n += pool.Devices.Total + pool.Devices.Gone
 		}
-		return fmt.Sprintf("%d pools are broken (%s)", len(pools), devices(n))
+		return fmt.Sprintf("%s are broken (%s)", english.Count(len(pools), "pool"), devices(n))
 	case pool.State == api.PoolStateNoSlices:
 		return fmt.Sprintf("pool %s has no slices", pool.Name)
 	case pool.State == api.PoolStateNodeGone:
@@ -125,7 +125,7 @@ func closedText(n *Node) string {
 func unusedText(n int, first *resourceapi.ResourceClaim) string {
 	text := first.Namespace + "/" + first.Name + ": " + NoPodUsesIt
 	if n > 1 {
-		text = fmt.Sprintf("%d claims, such as %s", n, text)
+		text = fmt.Sprintf("%s, such as %s", english.Count(n, "claim"), text)
 	}
 	return text
 }

@@ -5,7 +5,6 @@ package tui
 
 import (
 	"errors"
-	"fmt"
 	"slices"
 	"strings"
 
@@ -14,6 +13,7 @@ import (
 	"github.com/charmbracelet/x/ansi"
 
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
+	"github.com/kubectl-dra/kubectl-dra/pkg/english"
 	"github.com/kubectl-dra/kubectl-dra/pkg/inventory"
 	"github.com/kubectl-dra/kubectl-dra/pkg/render"
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/live"
@@ -306,7 +306,7 @@ func (s *changeScreen) view(h *host) string {
 	about, question := s.question()
 	more := ""
 	if last := s.pager.YOffset() + s.pager.Height(); last < s.pager.TotalLineCount() {
-		more = fmt.Sprintf("  %d more lines", s.pager.TotalLineCount()-last)
+		more = "  " + english.Count(s.pager.TotalLineCount()-last, "more line")
 	}
 	about = ansi.Truncate(about, max(h.width-ansi.StringWidth(question+more), 0), h.look.Glyphs.More)
 	return s.pager.View() + "\n" + h.look.Say(widget.Warning, about+question) + h.look.Say(widget.Faint, more)

@@ -48,7 +48,7 @@ func (s *chooseScreen) view(h *host) string { return s.list.View(&h.look) }
 func (*chooseScreen) bindings(h *host) []key.Binding {
 	enter := h.keys.enter
 	enter.SetHelp("enter", "choose")
-	return []key.Binding{enter}
+	return []key.Binding{enter, h.keys.back}
 }
 
 // typed passes input to the list. The chosen item replaces the list.

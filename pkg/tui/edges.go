@@ -5,7 +5,6 @@ package tui
 
 import (
 	"cmp"
-	"fmt"
 	"slices"
 	"strings"
 
@@ -13,6 +12,7 @@ import (
 	"charm.land/bubbles/v2/key"
 	"github.com/charmbracelet/x/ansi"
 
+	"github.com/kubectl-dra/kubectl-dra/pkg/english"
 	"github.com/kubectl-dra/kubectl-dra/pkg/render"
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/views"
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/widget"
@@ -94,7 +94,7 @@ func tabTexts(shown views.ID, counts map[views.ID]int, width int) []string {
 			text := strings.TrimSuffix(id.Key()+" "+name, " ")
 			if n := tier.counts[id]; n > 0 {
 				// With a blank, the number would read as the key of the next view.
-				text += fmt.Sprint(":", n)
+				text += ":" + english.Thousands(n)
 			}
 			if id == shown {
 				// The brackets are for terminals that cannot reverse.

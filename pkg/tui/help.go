@@ -19,8 +19,7 @@ import (
 // helpScreen has the keys of the screen that it was opened from, and what its signs mean.
 // What is typed searches the keys.
 type helpScreen struct {
-	// about is the title of that screen, groups its keys. list is true if it is a list.
-	about  string
+	// groups has the keys of that screen, whose name is before it. list is true if it is a list.
 	groups [][]key.Binding
 	list   bool
 	// hasMap is true if the screen has a map of nodes.
@@ -34,14 +33,14 @@ type helpScreen struct {
 // newHelp returns the help for a screen: the keys of the screen come before global keys.
 func newHelp(about screen, keys ...[]action) *helpScreen {
 	_, list := about.(*listScreen)
-	s := &helpScreen{about: about.title(), groups: keyGroups(keys), list: list, input: widget.NewInput("search the keys: ")}
+	s := &helpScreen{groups: keyGroups(keys), list: list, input: widget.NewInput("search the keys: ")}
 	if of, ok := about.(interface{ showsMap() bool }); ok {
 		s.hasMap = of.showsMap()
 	}
 	return s
 }
 
-func (s *helpScreen) title() string               { return "keys in " + s.about }
+func (*helpScreen) title() string                 { return "keys" }
 func (*helpScreen) hasCauses() bool               { return false }
 func (*helpScreen) refresh(*host) tea.Cmd         { return nil }
 func (*helpScreen) actions(*host) []action        { return nil }

@@ -88,10 +88,10 @@ func TestHelpFits(t *testing.T) {
 	for number := range views.Names() {
 		s := browse(t, 80, 24)
 		s.keys(views.ID(number).Key(), "?")
-		s.shows("keys in "+views.Names()[number], "quit", "unhealthy")
+		s.shows(views.Names()[number]+" > keys", "quit", "unhealthy")
 		s.lacks("   lines 1 to ")
 		s.keys("?")
-		s.lacks("keys in ")
+		s.lacks(" > keys")
 	}
 }
 

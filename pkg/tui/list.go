@@ -396,7 +396,36 @@ func (s *listScreen) view(h *host) string {
 			list = s.still
 		}
 	}
+	list = s.withRemark(h, list)
 	return s.pane.besides(&h.look, &s.table, list, false) + "\n" + s.foot(h)
+}
+
+// withRemark writes the remark about the selected row below the list, where that has more lines for
+// it than the last one.
+func (s *listScreen) withRemark(h *host, list string) string {
+	lines := s.remarkLines(h)
+	if len(lines) == 0 {
+		return list
+	}
+	all := strings.Split(list, "\n")
+	for i, line := range lines {
+		all[len(all)-len(lines)+i] = h.look.Say(widget.Faint, line)
+	}
+	return strings.Join(all, "\n")
+}
+
+// remarkLines returns the remark about the selected row, unless a pane has it or the list leaves no
+// lines for all of it.
+func (s *listScreen) remarkLines(h *host) []string {
+	remark := s.table.Remark()
+	if remark == "" || s.pane.shows(&s.table) {
+		return nil
+	}
+	lines := strings.Split(ansi.Wrap(render.Escape(remark), h.width, ""), "\n")
+	if _, height := s.table.Size(); s.table.Count()+2+len(lines) > height {
+		return nil
+	}
+	return lines
 }
 
 // oneMoment stands where something is being worked out.
@@ -423,12 +452,12 @@ func (s *listScreen) foot(h *host) string {
 		// nodes have one.
 		of = "rows"
 	}
-	text := fmt.Sprintf("%d %s", len(rows), of)
+	text := english.Thousands(len(rows)) + " " + of
 	if all := shown.Rows(); all != len(rows) {
-		text = fmt.Sprintf("%d of %d %s", len(rows), all, of)
+		text = fmt.Sprintf("%s of %s %s", english.Thousands(len(rows)), english.Thousands(all), of)
 	}
 	if len(rows) > 0 {
-		text = fmt.Sprintf("%d/%s", s.table.SelectedAt()+1, text)
+		text = english.Thousands(s.table.SelectedAt()+1) + "/" + text
 	}
 	if s.id == views.Pending {
 		text += ", " + english.Count(views.PodsIn(shown, rows), "pod")
@@ -464,7 +493,7 @@ func (s *listScreen) foot(h *host) string {
 		}
 		return h.look.Say(widget.Faint, h.oneLine(text+"; "+h.keys.help.Help().Key+" explains the symbols"))
 	}
-	if remark := s.table.Remark(); remark != "" && !s.pane.shows(&s.table) {
+	if remark := s.table.Remark(); remark != "" && !s.pane.shows(&s.table) && len(s.remarkLines(h)) == 0 {
 		text += "   " + remark
 	}
 	return h.look.Say(widget.Faint, h.oneLine(text))

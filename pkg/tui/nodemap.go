@@ -191,7 +191,11 @@ func (c *nodeMap) legend(h *host) []string { return views.NodeLegend(&h.look, c.
 // foot describes the map, with its legend.
 func (c *nodeMap) foot(h *host) string {
 	content, rows := c.table.Shown()
-	text := render.Escape(c.table.SelectedKey()) + "  " + views.NodesText(views.NodesOf(content, rows), 0)
+	selected := c.table.SelectedKey()
+	if n, ok := c.table.Selected().(*inventory.Node); ok && c.legendApart(h) {
+		selected = views.AboutNode(n)
+	}
+	text := render.Escape(selected) + "   " + views.NodesText(views.NodesOf(content, rows), 0)
 	if c.by.Any() {
 		text += ", by " + render.Escape(c.by.String())
 	}

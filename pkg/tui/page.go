@@ -14,6 +14,7 @@ import (
 	"charm.land/lipgloss/v2"
 	"github.com/charmbracelet/x/ansi"
 
+	"github.com/kubectl-dra/kubectl-dra/pkg/english"
 	"github.com/kubectl-dra/kubectl-dra/pkg/render"
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/live"
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/views"
@@ -120,7 +121,7 @@ func (s *pageScreen) view(h *host) string {
 func (s *pageScreen) foot(h *host) string {
 	all, first := s.pager.TotalLineCount(), s.pager.YOffset()
 	last := min(first+s.pager.Height(), all)
-	text := fmt.Sprintf("lines %d to %d of %d", min(first+1, all), last, all)
+	text := fmt.Sprintf("lines %s to %s of %s", english.Thousands(min(first+1, all)), english.Thousands(last), english.Thousands(all))
 	if s.widest > s.pager.Width()+s.pager.XOffset() {
 		text += "; " + h.keys.right.Keys()[len(h.keys.right.Keys())-1] + " shows what is on the right"
 	}

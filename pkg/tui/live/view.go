@@ -9,6 +9,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/util/duration"
 
+	"github.com/kubectl-dra/kubectl-dra/pkg/english"
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/widget"
 )
 
@@ -62,10 +63,10 @@ func (c *Cluster) Brief(namespace string) []string {
 	if waiting == 1 {
 		parts = append(parts, "1 waits")
 	} else if waiting > 1 {
-		parts = append(parts, fmt.Sprintf("%d wait", waiting))
+		parts = append(parts, english.Thousands(waiting)+" wait")
 	}
 	if broken := c.troubles.Broken; broken > 0 {
-		parts = append(parts, fmt.Sprintf("%d broken", broken))
+		parts = append(parts, english.Thousands(broken)+" broken")
 	}
 	return parts
 }

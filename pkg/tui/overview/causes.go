@@ -11,6 +11,7 @@ import (
 
 	"github.com/charmbracelet/x/ansi"
 
+	"github.com/kubectl-dra/kubectl-dra/pkg/english"
 	"github.com/kubectl-dra/kubectl-dra/pkg/render"
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/widget"
 )
@@ -41,7 +42,7 @@ func counted(title string, n int) string {
 	if n == 0 {
 		return title
 	}
-	return fmt.Sprintf("%s %d", title, n)
+	return title + " " + english.Thousands(n)
 }
 
 // withPods is the width from which on a line of a cause counts pods.
@@ -125,7 +126,7 @@ func (p *Page) stuck() box {
 			if pods == len(s.Rows)-shown {
 				return ""
 			}
-			return fmt.Sprintf(" rows, %d pods", pods)
+			return " rows, " + english.Count(pods, "pod")
 		},
 	}
 }

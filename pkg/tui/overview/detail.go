@@ -62,7 +62,7 @@ func (p *Page) details(b *box, at, width int) box {
 }
 
 func (p *Page) aboutClass(c *Class) []string {
-	text := []string{fmt.Sprintf("%s of %d used, %s free, %s placeable; %s %s", c.Used, c.Counts.Total+c.Counts.Gone, c.Free, c.Placeable, english.Count(c.Waiting, "pod"), english.Plural(c.Waiting, "waits", "wait"))}
+	text := []string{fmt.Sprintf("%s of %s used, %s free, %s placeable; %s %s", c.Used, english.Thousands(c.Counts.Total+c.Counts.Gone), c.Free, c.Placeable, english.Count(c.Waiting, "pod"), english.Plural(c.Waiting, "waits", "wait"))}
 	if c.Note != "" {
 		text = append(text, c.Note)
 	}
@@ -98,14 +98,14 @@ func aboutStuck(s *Stuck) []string {
 }
 
 func (p *Page) aboutTeam(t *Team) []string {
-	text := []string{fmt.Sprintf("%d pods wait, %d devices are idle", t.Waiting, t.Idle), ""}
+	text := []string{fmt.Sprintf("%s %s, %s %s idle", english.Count(t.Waiting, "pod"), english.Plural(t.Waiting, "waits", "wait"), english.Count(t.Idle, "device"), english.Plural(t.Idle, "is", "are")), ""}
 	for _, use := range t.Classes {
 		line := fmt.Sprintf("%5d  of %s, %.0f %% of what is used of it", use.Used, use.Class, 100*use.Share)
 		if use.Waiting > 0 {
-			line += fmt.Sprintf(", %d wait", use.Waiting)
+			line += fmt.Sprintf(", %s %s", english.Thousands(use.Waiting), english.Plural(use.Waiting, "waits", "wait"))
 		}
 		if use.Idle > 0 {
-			line += fmt.Sprintf(", %d idle", use.Idle)
+			line += ", " + english.Thousands(use.Idle) + " idle"
 		}
 		text = append(text, line)
 	}

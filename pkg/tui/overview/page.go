@@ -4,12 +4,12 @@
 package overview
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 
 	"github.com/charmbracelet/x/ansi"
 
+	"github.com/kubectl-dra/kubectl-dra/pkg/english"
 	"github.com/kubectl-dra/kubectl-dra/pkg/render"
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/widget"
 )
@@ -247,7 +247,7 @@ func (p *Page) draw(b *box) []string {
 		lines = append(lines, p.row(rows[i], keys[i], b.width))
 	}
 	if hidden := b.count - b.shown; hidden > 0 && b.hasRest() {
-		text := p.look.Glyphs.More + fmt.Sprintf("%d more", hidden)
+		text := p.look.Glyphs.More + english.Thousands(hidden) + " more"
 		if b.rest != nil {
 			text += b.rest(b.shown)
 		}

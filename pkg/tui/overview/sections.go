@@ -6,12 +6,12 @@ package overview
 import (
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
 	"github.com/charmbracelet/x/ansi"
 
+	"github.com/kubectl-dra/kubectl-dra/pkg/english"
 	"github.com/kubectl-dra/kubectl-dra/pkg/render"
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/widget"
 )
@@ -95,7 +95,7 @@ func (p *Page) capacityColumns(width int) []numberOfClass {
 		if c.Waiting == 0 {
 			return ""
 		}
-		return strconv.Itoa(c.Waiting)
+		return english.Thousands(c.Waiting)
 	}
 	used, free, placeable := func(c *Class) string { return c.Used }, func(c *Class) string { return c.Free }, func(c *Class) string { return c.Placeable }
 	columns := []numberOfClass{
@@ -309,7 +309,7 @@ func (p *Page) uses(t *Team) string {
 	}
 	for _, use := range t.Classes {
 		if use.Used > 0 {
-			parts = append(parts, fmt.Sprintf("%s %s%d", p.short(use.Class), bound, use.Used))
+			parts = append(parts, p.short(use.Class)+" "+bound+english.Thousands(use.Used))
 		}
 	}
 	if len(parts) == 0 {
@@ -322,7 +322,7 @@ func someOrNone(n int) string {
 	if n == 0 {
 		return ""
 	}
-	return fmt.Sprint(n)
+	return english.Thousands(n)
 }
 
 func (p *Page) events() box {

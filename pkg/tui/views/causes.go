@@ -75,9 +75,7 @@ func CauseText(of *render.CauseLine) *Text {
 				lines = append(lines, line)
 				continue
 			}
-			for _, part := range widget.Wrap(command, width-len(margin)) {
-				lines = append(lines, margin+part)
-			}
+			lines = append(lines, widget.Indented(command, len(margin), width)...)
 		}
 		return strings.Join(lines, "\n"), err
 	}}

@@ -92,7 +92,7 @@ func groupNote(g *inventory.NodesTogether, o inventory.Order) string {
 		n, what = g.Trouble, "in trouble"
 	case inventory.ByName, inventory.ByUsed, inventory.ByWhole:
 	}
-	return fmt.Sprintf("%3d %%  %d %s", g.Used*100/max(g.Total, 1), n, what)
+	return fmt.Sprintf("%3d %%  %s %s", g.Used*100/max(g.Total, 1), english.Thousands(n), what)
 }
 
 // NodeLegend explains the cells of a map, the most important text first. Narrow is for cells with room
@@ -125,8 +125,8 @@ func MapHelp(l *widget.Look) string {
 		scale(l), l.Say(widget.Warning, g.Closed), l.Say(widget.Faint, nodeTaintSign), l.Say(widget.Warning, g.Tainted), l.Say(widget.Bad, g.Unhealthy))
 }
 
-// aboutNode returns lines about a node.
-func aboutNode(l *widget.Look, n *inventory.Node) []string {
+// AboutNode returns the state of a node and of its devices.
+func AboutNode(n *inventory.Node) string {
 	c := &n.Devices
 	counts := []string{english.Count(c.Total, "device")}
 	for _, part := range []struct {
@@ -144,14 +144,19 @@ func aboutNode(l *widget.Look, n *inventory.Node) []string {
 		{c.Gone, "gone"},
 	} {
 		if part.n > 0 {
-			counts = append(counts, fmt.Sprintf("%d %s", part.n, part.what))
+			counts = append(counts, english.Thousands(part.n)+" "+part.what)
 		}
 	}
 	name := n.Scope
 	if state := render.NodeColumns()[1].Cell(n); state != "" {
 		name += ", " + state
 	}
-	lines := []string{name + ": " + strings.Join(counts, ", "), NodeStrip(l, n)}
+	return name + ": " + strings.Join(counts, ", ")
+}
+
+// aboutNode returns lines about a node.
+func aboutNode(l *widget.Look, n *inventory.Node) []string {
+	lines := []string{AboutNode(n), NodeStrip(l, n)}
 	for _, taint := range n.Taints {
 		lines = append(lines, "taint "+taint)
 	}

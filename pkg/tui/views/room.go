@@ -67,7 +67,7 @@ func NodeRoom(ctx context.Context, facts *cluster.Cluster, known *inventory.Inve
 	for _, g := range inventory.GroupNodes(facts.Snapshot, realNodes(known.Nodes()), inventory.Grouping{}, inventory.ByName) {
 		partly += g.Partly
 	}
-	return []string{fmt.Sprintf("%d of %s fit on %s", most, class.Name, NodeCount(fits)), "partly free: " + NodeCount(partly)}, nil
+	return []string{fmt.Sprintf("%s of %s fit on %s", english.Thousands(most), class.Name, NodeCount(fits)), "partly free: " + NodeCount(partly)}, nil
 }
 
 // realNodes leaves out what devices for several nodes have in place of one.

@@ -132,7 +132,7 @@ func (s *Summary) capacity(o *inventory.Overview) overview.Section[overview.Clas
 		d := &c.Devices
 		row := overview.Class{
 			Name: cmp.Or(c.Class, c.Driver), Counts: *d, Used: "-", Waiting: c.Waiting,
-			Free: render.AtMost(d.Free, d.FreeIsUpperBound), Placeable: s.placeable(c),
+			Free: english.Grouped(render.AtMost(d.Free, d.FreeIsUpperBound)), Placeable: s.placeable(c),
 		}
 		if c.Class == "" {
 			section.All, row.Open = PlaceOf(Pools), PlaceOfPools(c.Driver)
@@ -170,7 +170,7 @@ func (s *Summary) placeable(of *api.ClassCapacity) string {
 	}
 	for i := range s.Causes.Status.Capacity {
 		if c := &s.Causes.Status.Capacity[i]; c.Class == of.Class {
-			return render.PlaceableText(c)
+			return english.Grouped(render.PlaceableText(c))
 		}
 	}
 	return s.Look.Glyphs.More

@@ -35,7 +35,7 @@ func (c *Catalog) content(ctx context.Context, p *live.Picture, known *live.Caus
 			State: deviceTone, StateColumn: "State", Say: deviceRemark,
 		}, nil
 	case Claims:
-		return newClaims(p.Claims(), widget.First(render.ClaimColumns(true), "Namespace", "Name", "State", "Stage", "Devices", "Pods", "Flags", "Age")), nil
+		return newClaims(p.Claims(), widget.First(render.ClaimColumns(true), "Namespace", "Name", "State", "Devices", "Pods", "Age", "Stage", "Flags")), nil
 	case Pending:
 		return newPending(p, known), nil
 	case Classes:
@@ -46,7 +46,7 @@ func (c *Catalog) content(ctx context.Context, p *live.Picture, known *live.Caus
 		}, err
 	case Taints:
 		return &widget.ListOf[api.Taint]{
-			Items: p.Inventory.Taints(), Cols: render.TaintColumns(p.Cluster.Snapshot.Now()), ID: func(x *api.Taint) string { return inventory.TaintText(x) + "/" + x.Rule + "/" + x.Driver },
+			Items: p.Inventory.Taints(), Cols: widget.First(render.TaintColumns(p.Cluster.Snapshot.Now()), "Taint", "Devices", "Claims", "Pods", "Next eviction", "From", "Age"), ID: func(x *api.Taint) string { return inventory.TaintText(x) + "/" + x.Rule + "/" + x.Driver },
 			State: taintTone, StateColumn: "Taint",
 		}, nil
 	case Causes:

@@ -170,8 +170,8 @@ func (d *drawing) remedies(e *api.Explanation) {
 			d.lines = append(d.lines, d.look.Say(Strong, who)+line)
 		}
 		for _, command := range step.Commands {
-			for _, line := range Wrap(render.Escape(command), d.width-4) {
-				d.lines = append(d.lines, "    "+d.look.Say(Faint, line))
+			for _, line := range Indented(render.Escape(command), 4, d.width) {
+				d.lines = append(d.lines, d.look.Say(Faint, line))
 			}
 		}
 	}

@@ -84,6 +84,19 @@ func Wrap(command string, width int) []string {
 	return append(lines, line.String())
 }
 
+// Indented wraps a command behind a margin. The margin is smaller where the longest line needs its
+// room.
+func Indented(command string, margin, width int) []string {
+	lines := Wrap(command, width-margin)
+	for _, line := range lines {
+		margin = max(min(margin, width-len(line)), 0)
+	}
+	for i := range lines {
+		lines[i] = strings.Repeat(" ", margin) + lines[i]
+	}
+	return lines
+}
+
 // jsonParts cuts JSON in single quotation marks after its commas and colons, where it may have
 // blanks. Other words stay whole.
 func jsonParts(word string) []string {

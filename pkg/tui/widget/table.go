@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/charmbracelet/x/ansi"
+
+	"github.com/kubectl-dra/kubectl-dra/pkg/english"
 )
 
 // Table shows a window of the rows of a content. Only what is in the window is
@@ -246,8 +248,13 @@ func (t *Table) layout() []place {
 			width = min(width, max((t.width/2-used)/(pinned-column), minCell))
 			used += width
 		}
-		// The sign for more columns takes a place of the title.
-		if more := width > left || width == left && column < len(titles)-1; column > 0 && (more && left < ansi.StringWidth(title)+1 || width > left && left < minCell) {
+		// The sign for more columns takes a place of the title. A title on the right of its column is
+		// as far to the right as the column.
+		needed := ansi.StringWidth(title) + 1
+		if t.content.Numeric(column) {
+			needed = width + 1
+		}
+		if more := width > left || width == left && column < len(titles)-1; column > 0 && (more && left < needed || width > left && left < minCell) {
 			break
 		}
 		width = max(min(width, left), 1)
@@ -264,12 +271,17 @@ func (t *Table) layout() []place {
 func (t *Table) widened(places []place) []place {
 	last := places[len(places)-1]
 	spare := t.width - last.from - last.width
+	if last.column < len(t.content.Columns())-1 && t.content.Numeric(last.column) {
+		// The sign for more columns stands behind the title.
+		spare--
+	}
+	given := 0
 	for i := range places {
 		p := &places[i]
-		p.from += t.width - last.from - last.width - spare
-		more := min(t.widths[p.column]-p.width, spare)
+		p.from += given
+		more := max(min(t.widths[p.column]-p.width, spare-given), 0)
 		p.width += more
-		spare -= more
+		given += more
 	}
 	return places
 }
@@ -285,9 +297,18 @@ func (t *Table) Whole() map[int]bool {
 	defer func(widths []int) { t.widths = widths }(slices.Clone(t.widths))
 	t.measure(-1)
 	for _, p := range t.layout() {
-		whole[p.column] = ansi.StringWidth(t.content.Cell(row, p.column)) <= p.width
+		whole[p.column] = ansi.StringWidth(t.cell(row, p.column)) <= p.width
 	}
 	return whole
+}
+
+// cell returns the text of a column as it is drawn.
+func (t *Table) cell(row, column int) string {
+	text := t.content.Cell(row, column)
+	if t.content.Numeric(column) {
+		return english.Grouped(text)
+	}
+	return text
 }
 
 // minCell is the least room worth to begin a column in.
@@ -301,7 +322,7 @@ func (t *Table) measure(sortBy int) {
 	}
 	for place := t.first; place < min(t.first+t.Lines(), len(t.rows)); place++ {
 		for column := range t.widths {
-			t.widths[column] = max(t.widths[column], ansi.StringWidth(t.content.Cell(t.rows[place], column)))
+			t.widths[column] = max(t.widths[column], ansi.StringWidth(t.cell(t.rows[place], column)))
 		}
 	}
 }
@@ -364,7 +385,7 @@ func (t *Table) line(l *Look, places []place, at int, now time.Time) string {
 	}
 	line.WriteString(mark)
 	for i, p := range places {
-		text := t.fitted(l, t.content.Cell(row, p.column), p, i == len(places)-1)
+		text := t.fitted(l, t.cell(row, p.column), p, i == len(places)-1)
 		line.WriteString(t.content.Paint(l, row, p.column, text))
 		if i < len(places)-1 {
 			line.WriteString(strings.Repeat(" ", gap))
