@@ -23,3 +23,13 @@ func TestSentence(t *testing.T) {
 		}
 	}
 }
+
+func TestCount(t *testing.T) {
+	for want, got := range map[string]string{
+		"0 nodes": english.Count(0, "node"), "1 node": english.Count(1, "node"), "999 classes": english.Count(999, "class"), "1,000 entries": english.Count(1000, "entry"), "12,345,678 pods": english.Count(12345678, "pod"),
+	} {
+		if got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+}

@@ -605,7 +605,7 @@ func TestEventsOpen(t *testing.T) {
 func TestLongListsLetGo(t *testing.T) {
 	s := newSession(t, Options{Source: live.NewFixed(fleet.Fleet(300, 8, 100)), Fixed: true}, 120, 40)
 	s.keys("4", "end", "up")
-	s.shows("2399/2400 devices")
+	s.shows("2,399/2,400 devices")
 	row := s.selected()
 	list, ok := s.model.views[views.Devices].(*listScreen)
 	if !ok {
@@ -622,7 +622,7 @@ func TestLongListsLetGo(t *testing.T) {
 		t.Errorf("before the rows are there again, the screen is\n%s", s.screen())
 	}
 	s.run(cmd)
-	s.shows("2399/2400 devices")
+	s.shows("2,399/2,400 devices")
 	if got := s.selected(); got != row {
 		t.Errorf("%q is selected, want %q", got, row)
 	}

@@ -195,7 +195,8 @@ func (c *nodeMap) foot(h *host) string {
 	if n, ok := c.table.Selected().(*inventory.Node); ok && c.legendApart(h) {
 		selected = views.AboutNode(n)
 	}
-	text := render.Escape(selected) + "   " + views.NodesText(views.NodesOf(content, rows), 0)
+	selected = render.Escape(selected)
+	text := selected + "   " + views.NodesText(views.NodesOf(content, rows), 0)
 	if c.by.Any() {
 		text += ", by " + render.Escape(c.by.String())
 	}
@@ -204,6 +205,9 @@ func (c *nodeMap) foot(h *host) string {
 	}
 	if lines := c.grid.Lines(); lines != "" {
 		text += ", " + lines
+	}
+	if ansi.StringWidth(text) > h.width {
+		text = selected
 	}
 	text = h.look.Say(widget.Faint, text)
 	if !c.legendApart(h) {

@@ -17,10 +17,10 @@ import (
 func TestMap(t *testing.T) {
 	s := browse(t, 80, 24)
 	s.keys("2", "v")
-	s.shows("›[██] ▅▅▅! ▂▂▂▂", "8 of gpu.example.com fit on 1 node; partly free: 6 nodes", "gpu-01  11 nodes with devices, 1 set of nodes")
+	s.shows("›[██] ▅▅▅! ▂▂▂▂", "8 of gpu.example.com fit on 1 node; partly free: 6 nodes", "gpu-01, Ready: 10 devices, 8 allocated, 2 shared")
 	s.shows("▅▅▅t ▁▁▁○ ▁▁▁✗ ▆▆▆▆", "! devices in trouble  ○ cordoned  ✗ not usable  t node tainted  ▁▂▃▄▅▆▇█ used")
 	s.keys("l", "l", "h", "l")
-	s.shows("gpu-03  11 nodes")
+	s.shows("gpu-03, Ready: 10 devices, 2 shared, 8 free")
 	s.keys("enter")
 	s.shows("devices of gpu-03")
 	s.keys("esc", "v")

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	tea "charm.land/bubbletea/v2"
 	"github.com/charmbracelet/x/ansi"
 )
 
@@ -97,13 +98,21 @@ func TestPaneOfFreeLines(t *testing.T) {
 	s := browse(t, 80, 24)
 	s.keys("6")
 	s.shows("Outlook: Not by waiting", "1/10 rows, 10 pods")
-	s.lacks("1/10 rows, 10 pods   Request gpus")
 	s.keys("9")
-	s.shows("1/13 causes   you: request 4 devices")
+	s.shows("you: request 4 devices")
 	s.lacks("ConstraintUnsatisfiable")
 	s.keys("6", "p")
-	s.shows("1/10 rows, 10 pods   Request gpus")
 	s.lacks("Outlook")
+}
+
+// TestRemarkInFreeLines writes what there is to say about a row in the lines below the list, whole,
+// and in the last one only where the list needs all lines.
+func TestRemarkInFreeLines(t *testing.T) {
+	s := browse(t, 80, 24)
+	s.keys("6", "p")
+	s.shows("pcieRoot. Node\ngpu-03 has 8 available, at most 4 with the same resource.kubernetes.io/pcieRoot.\n1/10 rows, 10 pods\n")
+	s.send(tea.WindowSizeMsg{Width: 80, Height: 17})
+	s.shows("1/10 rows, 10 pods   Request gpus")
 }
 
 // TestPaneSaysMore says in a pane what the row does not.

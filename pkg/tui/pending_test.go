@@ -105,5 +105,6 @@ func TestPaneUnderList(t *testing.T) {
 	s.send(tea.WindowSizeMsg{Width: 80, Height: 24})
 	s.rest()
 	s.keys("6", "home", "p")
-	s.shows("1/10 rows, 10 pods   Request gpus needs 8 devices")
+	s.shows("Request gpus needs 8 devices", "1/10 rows, 10 pods")
+	s.lacks("Outlook")
 }

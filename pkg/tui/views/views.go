@@ -46,7 +46,7 @@ func (c *Catalog) content(ctx context.Context, p *live.Picture, known *live.Caus
 		}, err
 	case Taints:
 		return &widget.ListOf[api.Taint]{
-			Items: p.Inventory.Taints(), Cols: widget.First(render.TaintColumns(p.Cluster.Snapshot.Now()), "Taint", "Devices", "Claims", "Pods", "Next eviction", "From", "Age"), ID: func(x *api.Taint) string { return inventory.TaintText(x) + "/" + x.Rule + "/" + x.Driver },
+			Items: p.Inventory.Taints(), Cols: widget.First(render.TaintColumns(p.Cluster.Snapshot.Now()), "Taint", "Devices", "Claims", "Pods", "Age", "From", "Next eviction"), ID: func(x *api.Taint) string { return inventory.TaintText(x) + "/" + x.Rule + "/" + x.Driver },
 			State: taintTone, StateColumn: "Taint",
 		}, nil
 	case Causes:

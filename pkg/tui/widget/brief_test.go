@@ -33,6 +33,16 @@ func TestWrap(t *testing.T) {
 	}
 }
 
+// TestIndented gives room of the margin to a command with a long part.
+func TestIndented(t *testing.T) {
+	command := `kubectl patch -p '[{"path":"/spec/devices/requests/0/exactly/count"}]'`
+	for margin, want := range map[int]string{50: `    kubectl patch -p \`, 48: `   kubectl patch -p \`, 30: `kubectl patch -p \`} {
+		if got := Indented(command, 4, margin); got[0] != want {
+			t.Errorf("for a width of %d it is %q, want %q first", margin, got, want)
+		}
+	}
+}
+
 // shellWords returns the words of a command as a shell takes them, with JSON in its shortest form.
 func shellWords(t *testing.T, command string) []string {
 	t.Helper()
