@@ -6,7 +6,6 @@ package widget
 import (
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/charmbracelet/x/ansi"
@@ -90,7 +89,7 @@ func (d *drawing) funnel(r *api.RequestExplanation, constraints []string) {
 	if len(rows) > 0 && rows[0].Code == api.ClassSelectorFalse {
 		all, rows = all-rows[0].Count, rows[1:]
 	}
-	number := len(strconv.Itoa(all)) + 1
+	number := len(english.Thousands(all)) + 1
 	bar := d.width / 4
 	line := func(count, of int, sign string, tone Tone, text string) {
 		cells := 0
@@ -101,7 +100,7 @@ func (d *drawing) funnel(r *api.RequestExplanation, constraints []string) {
 		margin := number + 1 + bar + 1
 		for i, part := range strings.Split(ansi.Wrap(render.Escape(text), max(d.width-margin, 10), ""), "\n") {
 			if i == 0 {
-				d.lines = append(d.lines, fmt.Sprintf("%*s %s %s", number, sign+strconv.Itoa(count), drawn, part))
+				d.lines = append(d.lines, fmt.Sprintf("%*s %s %s", number, sign+english.Thousands(count), drawn, part))
 				continue
 			}
 			d.lines = append(d.lines, strings.Repeat(" ", margin)+part)
@@ -117,7 +116,7 @@ func (d *drawing) funnel(r *api.RequestExplanation, constraints []string) {
 	}
 	left := "available"
 	if r.BestNode != "" {
-		left = fmt.Sprintf("available, at most %d on one node (%s)", r.MostOnOneNode, r.BestNode)
+		left = fmt.Sprintf("available, at most %s on one node (%s)", english.Thousands(r.MostOnOneNode), r.BestNode)
 	}
 	line(r.Eligible, r.Eligible, "", Good, left)
 }

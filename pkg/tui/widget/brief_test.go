@@ -109,6 +109,21 @@ func TestLines(t *testing.T) {
 	}
 }
 
+// TestLongNumbers writes the numbers of a fleet with commas, below each other.
+func TestLongNumbers(t *testing.T) {
+	e := &api.Explanation{Claims: []api.ClaimExplanation{{Requests: []api.RequestExplanation{{
+		Name: "gpu", DeviceClass: "gpu.example.com", Needs: 1, Considered: 2550, Eligible: 1524,
+		Rejected: []api.Rejection{{Code: api.DeviceAllocated, Label: "allocated", Message: "by 4 claims", Count: 1026}},
+	}}}}}
+	l := NewLook(func(string) string { return "" })
+	text := ansi.Strip(strings.Join(BriefLines(&l, Trim(e), 44), "\n"))
+	for _, want := range []string{"\n 2,550 █", "\n-1,026 █", "\n 1,524 █"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("there is no %q in\n%s", want, text)
+		}
+	}
+}
+
 // TestRowsOfOneCheck covers two rows of the same check: they are one bar.
 func TestRowsOfOneCheck(t *testing.T) {
 	e := &api.Explanation{Claims: []api.ClaimExplanation{{Requests: []api.RequestExplanation{{
