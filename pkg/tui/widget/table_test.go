@@ -14,7 +14,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/render"
 )
 
-// numbers is a content with a name and two numbers.
+// numbers returns a content with a name and two numbers.
 func numbers(rows ...[3]string) Content {
 	column := func(at int, name string) render.Column[[3]string] {
 		c := render.Column[[3]string]{Name: name, Cell: func(row *[3]string) string { return row[at] }}
@@ -29,6 +29,7 @@ func numbers(rows ...[3]string) Content {
 	}
 }
 
+// tableOf draws a table of the first row, so wide.
 func tableOf(c Content, width int) []string {
 	var t Table
 	t.Resize(width, 4)
