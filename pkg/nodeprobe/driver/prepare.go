@@ -227,8 +227,8 @@ func (c *caller) call(ctx context.Context, operation Operation, check string) *C
 	}
 	if err == nil && own.err == "" && operation == PrepareOperation {
 		if len(own.devices) > maxDevices {
-			c.done.bad(checkAllocated, call.Endpoint, "driver %s: the reply has %d devices, and a claim at most %d: the others were not looked at",
-				call.Driver, len(own.devices), resourceapi.AllocationResultsMaxSize)
+			c.done.bad(checkAllocated, call.Endpoint, "driver %s: the reply has %s, and a claim at most %d: the others were not looked at",
+				call.Driver, english.Count(len(own.devices), "device"), resourceapi.AllocationResultsMaxSize)
 			own.devices = own.devices[:maxDevices]
 		}
 		call.Devices = devicesOf(own.devices)
@@ -330,7 +330,7 @@ func (c *caller) resolve(ctx context.Context, call *Call) {
 		c.done.notKnown(checkCDI, "", "driver %s: what the %s mean was not looked up", call.Driver, english.Count(len(names), "CDI name"))
 		return
 	case len(names) > maxNames:
-		c.done.notKnown(checkCDI, "", "driver %s: the reply has %s, of which %d were looked up", call.Driver, english.Count(len(names), "CDI name"), maxNames)
+		c.done.notKnown(checkCDI, "", "driver %s: the reply has %s, of which %s were looked up", call.Driver, english.Count(len(names), "CDI name"), english.Thousands(maxNames))
 		names = names[:maxNames]
 	}
 	find := c.opts.Resolve(ctx)

@@ -347,9 +347,9 @@ func TestPrepareBoundsReplies(t *testing.T) {
 		return func(string) (*Edits, error) { return &Edits{}, nil }
 	}
 	done := do(t, host, order(PrepareOperation, allocated(gpu, nodeName, "gpu-0")), opts)
-	want(t, done.Checks, checkReply, node.Problem, "has 20000 claims not asked for")
-	want(t, done.Checks, checkAllocated, node.Problem, "the reply has 20001 devices")
-	want(t, done.Checks, checkCDI, node.Unknown, "the reply has 20000 CDI names, of which 1000 were looked up")
+	want(t, done.Checks, checkReply, node.Problem, "has 20,000 claims not asked for")
+	want(t, done.Checks, checkAllocated, node.Problem, "the reply has 20,001 devices")
+	want(t, done.Checks, checkCDI, node.Unknown, "the reply has 20,000 CDI names, of which 1,000 were looked up")
 	if looks != 1 || len(done.Checks) > 2*maxDevices+maxNames {
 		t.Errorf("%d looks, %d checks", looks, len(done.Checks))
 	}
