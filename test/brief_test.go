@@ -14,6 +14,7 @@ import (
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain"
 	"github.com/kubectl-dra/kubectl-dra/pkg/render"
+	"github.com/kubectl-dra/kubectl-dra/pkg/render/explanation"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/load"
 )
 
@@ -22,7 +23,7 @@ import (
 func checkBrief(t *testing.T, e *api.Explanation) {
 	t.Helper()
 	var out bytes.Buffer
-	if err := render.Brief(&out, e, render.Options{Width: 80}); err != nil {
+	if err := explanation.Brief(&out, e, render.Options{Width: 80}); err != nil {
 		t.Fatal(err)
 	}
 	lines := strings.Split(strings.TrimSuffix(out.String(), "\n"), "\n")

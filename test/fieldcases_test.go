@@ -18,6 +18,7 @@ import (
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain"
 	"github.com/kubectl-dra/kubectl-dra/pkg/render"
+	"github.com/kubectl-dra/kubectl-dra/pkg/render/explanation"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/load"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/redact"
@@ -148,7 +149,7 @@ func (c *fieldCase) checkRedacted(t *testing.T, snap *snapshot.Snapshot, plain *
 func drawn(t *testing.T, e *api.Explanation, width int) string {
 	t.Helper()
 	var out bytes.Buffer
-	if err := render.Explanation(&out, e, render.Options{Width: width}); err != nil {
+	if err := explanation.Full(&out, e, render.Options{Width: width}); err != nil {
 		t.Fatal(err)
 	}
 	return out.String()

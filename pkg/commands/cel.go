@@ -20,6 +20,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
 	"github.com/kubectl-dra/kubectl-dra/pkg/inventory"
 	"github.com/kubectl-dra/kubectl-dra/pkg/render"
+	"github.com/kubectl-dra/kubectl-dra/pkg/render/explanation"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/load"
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/prompt"
@@ -295,7 +296,7 @@ func (o *celOptions) print(found *api.Evaluation, notes []string) error {
 		if err := o.printer.Machine.PrintObj(found, o.streams.Out); err != nil {
 			return fmt.Errorf("print evaluation: %w", err)
 		}
-	} else if err := render.Evaluation(o.streams.Out, found, o.printer.Text); err != nil {
+	} else if err := explanation.Evaluation(o.streams.Out, found, o.printer.Text); err != nil {
 		return err
 	}
 	return cli.PrintNotes(o.streams, notes...)
@@ -339,7 +340,7 @@ func (o *celOptions) prompt(ctx context.Context, devices *inventory.DeviceEvalua
 			e.DeviceClass, e.Driver, e.Device = o.Class, o.Driver, o.device
 			var report strings.Builder
 			// Writing to memory does not fail.
-			_ = render.Evaluation(&report, e, text)
+			_ = explanation.Evaluation(&report, e, text)
 			return report.String()
 		},
 	}, o.streams.In, o.streams.Out)

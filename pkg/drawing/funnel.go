@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
-	"github.com/kubectl-dra/kubectl-dra/pkg/render"
+	"github.com/kubectl-dra/kubectl-dra/pkg/render/explanation"
 )
 
 const (
@@ -24,11 +24,11 @@ const (
 // Funnel draws the way from the devices of a class to the available ones. The bar of each check
 // stands where the devices that are left end. On a phone, its text is below it.
 func Funnel(r *api.RequestExplanation) *Drawing {
-	f := render.FunnelOf(r, mostChecks)
+	f := explanation.FunnelOf(r, mostChecks)
 	return drawn(strconv.Itoa(f.Total)+" "+f.Title, func(d *Drawing) { d.funnel(f) })
 }
 
-func (d *Drawing) funnel(f *render.Funnel) {
+func (d *Drawing) funnel(f *explanation.Funnel) {
 	d.heading(d.title)
 	left := f.Total
 	for i := range f.Bars {
@@ -72,7 +72,7 @@ func shown(count int, scale float64) float64 {
 
 // Explanation draws an answer: the verdict and the reason, the funnels, and what makes it fit.
 func Explanation(e *api.Explanation) *Drawing {
-	said, mark := render.ExplanationTitle(e)
+	said, mark := explanation.Title(e)
 	head := newDrawing(said)
 	head.height += float64(head.paragraph(0, 0, class(mark)+" strong", said)) * line
 	head.height += float64(head.paragraph(0, head.height+4, "plain", e.Summary))*line + 4
@@ -100,7 +100,7 @@ func Explanations(list []*api.Explanation) *Drawing {
 
 // fixes draws what makes a target fit: who can do it, and what.
 func fixes(e *api.Explanation) *Drawing {
-	list := render.FixesOf(e)
+	list := explanation.FixesOf(e)
 	if len(list) == 0 {
 		return nil
 	}

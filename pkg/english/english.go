@@ -120,13 +120,18 @@ func Sentence(clause string) string {
 	}
 	// Names keep their letters.
 	if word, _, _ := strings.Cut(clause, " "); !strings.ContainsAny(word, "./") {
-		first, size := utf8.DecodeRuneInString(clause)
-		clause = string(unicode.ToUpper(first)) + clause[size:]
+		clause = Capitalized(clause)
 	}
 	if strings.HasSuffix(clause, "?") || strings.HasSuffix(clause, ".") {
 		return clause
 	}
 	return clause + "."
+}
+
+// Capitalized begins a text with a capital letter.
+func Capitalized(text string) string {
+	first, size := utf8.DecodeRuneInString(text)
+	return string(unicode.ToUpper(first)) + text[size:]
 }
 
 // OnDevices says on how many of all devices something is: "exists on 3 of 10,245 devices of

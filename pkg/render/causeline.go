@@ -43,7 +43,7 @@ func CauseLines(causes []api.Cause) []CauseLine {
 			line.Pods, longest, age = line.Pods+c.Pods, max(longest, c.LongestSeconds), max(age, c.AgeSeconds)
 		}
 		if line.Seconds = cmp.Or(longest, age); line.Seconds > 0 {
-			line.Age = ageOf(line.Seconds)
+			line.Age = Age(line.Seconds)
 		}
 		lines = append(lines, line)
 	}

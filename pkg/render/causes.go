@@ -68,7 +68,7 @@ func writeCauses(p *Page, causes []api.Cause, opts causesOptions) {
 	for i, number := range shown {
 		one := NewPage(p.Opts)
 		causeGroup(groups[number-1]).write(one, number, opts.findings)
-		if rest := len(shown) - i; i > 0 && !p.Opts.Wide && p.Opts.Width > 0 && p.lines()+one.lines()+min(rest-1, 1) > opts.lines {
+		if rest := len(shown) - i; i > 0 && !p.Opts.Wide && p.Opts.Width > 0 && p.Lines()+one.Lines()+min(rest-1, 1) > opts.lines {
 			p.Text(2, Faint, fmt.Sprintf("%d more %s: kubectl dra status -o wide", rest, english.Plural(rest, "cause", "causes")))
 			return
 		}
@@ -204,17 +204,17 @@ func (g causeGroup) blast() []string {
 			text = fmt.Sprintf("%s of %s: %s and %d more", english.Count(pods, "pod"), english.Count(owners, "owner"), text, owners-1)
 		}
 		if longest > 0 {
-			text += ", for " + ageOf(longest)
+			text += ", for " + Age(longest)
 		}
 		parts = append(parts, text)
 	}
 	switch text := english.Count(devices, "device"); {
 	case devices > 0 && age > 0:
-		parts = append(parts, text+", for "+ageOf(age))
+		parts = append(parts, text+", for "+Age(age))
 	case devices > 0:
 		parts = append(parts, text+", since when is not recorded")
 	case age > 0 && first == nil:
-		parts = append(parts, "for "+ageOf(age))
+		parts = append(parts, "for "+Age(age))
 	}
 	return parts
 }

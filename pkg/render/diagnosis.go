@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"slices"
 	"strings"
 
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
@@ -84,12 +83,6 @@ func writeFindings(p *Page, all []api.Finding, section severitySection) {
 	}
 }
 
-// looks reports whether a command changes nothing.
-func looks(command string) bool {
-	return slices.ContainsFunc([]string{"kubectl get ", "kubectl describe ", "kubectl logs ", "kubectl dra "}, func(begin string) bool { return strings.HasPrefix(command, begin) }) &&
-		!strings.HasPrefix(command, "kubectl dra taints ") && !strings.Contains(command, " | ")
-}
-
 // writeUnknown groups checks by the missing resources. With Wide, it names them.
 func writeUnknown(p *Page, list []*api.Finding) {
 	var messages []string
@@ -107,22 +100,6 @@ func writeUnknown(p *Page, list []*api.Finding) {
 		}
 		p.Text(2, Faint, which+": "+strings.TrimPrefix(message, "not checked: "))
 	}
-}
-
-// evidenceLine returns a fact in one line: the object, the field, the value found and the
-// value required.
-func evidenceLine(fact *api.Evidence) string {
-	text := fact.Object.String()
-	if fact.Path != "" {
-		text += " " + fact.Path
-	}
-	if fact.Found != "" {
-		text += ": " + fact.Found
-	}
-	if fact.Required != "" {
-		text += " (required: " + fact.Required + ")"
-	}
-	return text
 }
 
 // Finding draws one finding with its details: the meaning of the check, the advice, the
@@ -165,16 +142,6 @@ func FindingColumns() []Column[api.Finding] {
 		{Name: "Code", Cell: func(f *api.Finding) string { return f.Code }},
 		{Name: "Message", Cell: func(f *api.Finding) string { return f.Message }},
 	}
-}
-
-// FindingCounts says how many findings there are of each severity, and how many
-// checks could not be made.
-func FindingCounts(errors, warnings, infos, unknown int) string {
-	text := fmt.Sprintf("%s, %s, %d informational", english.Count(errors, "error"), english.Count(warnings, "warning"), infos)
-	if unknown > 0 {
-		text += fmt.Sprintf("; %s could not be made", english.Count(unknown, "check"))
-	}
-	return text
 }
 
 func diagnosisTotal(d *api.Diagnosis) string {

@@ -38,15 +38,15 @@ func Difference(w io.Writer, d *api.Difference, opts Options) error {
 			sections = append(sections, s)
 		}
 	}
-	left := max(statusLines, opts.Height-1) - p.lines()
+	left := max(statusLines, opts.Height-1) - p.Lines()
 	for i, s := range sections {
 		after := 0
 		for _, later := range sections[i+1:] {
 			after += later.least()
 		}
-		before := p.lines()
+		before := p.Lines()
 		s.write(p, left-after)
-		left -= p.lines() - before
+		left -= p.Lines() - before
 	}
 	return p.Print(w)
 }
@@ -54,7 +54,7 @@ func Difference(w io.Writer, d *api.Difference, opts Options) error {
 // least returns the lines that a section takes at least: its title, its first entry, and how many
 // entries are left out.
 func (s *section) least() int {
-	return 2 + s.entries[0].lines() + min(1, len(s.entries)-1)
+	return 2 + s.entries[0].Lines() + min(1, len(s.entries)-1)
 }
 
 // write adds a section, on a terminal with as many entries as the lines take, and at least one.
@@ -63,11 +63,11 @@ func (s *section) write(p *Page, lines int) {
 	lines -= 2
 	for i, entry := range s.entries {
 		rest := len(s.entries) - i
-		if i > 0 && !p.Opts.Wide && p.Opts.Width > 0 && entry.lines()+min(1, rest-1) > lines {
+		if i > 0 && !p.Opts.Wide && p.Opts.Width > 0 && entry.Lines()+min(1, rest-1) > lines {
 			p.Text(2, Faint, fmt.Sprintf("%d more: -o wide", rest))
 			return
 		}
-		lines -= entry.lines()
+		lines -= entry.Lines()
 		p.Buf.Write(entry.Buf.Bytes())
 	}
 }
@@ -109,9 +109,9 @@ func laterText(old, later *api.ComparedState) string {
 		return ""
 	}
 	if passed := later.TakenAt.Sub(old.TakenAt.Time); passed > 0 {
-		return ", " + ageOf(int64(passed/time.Second)) + " later"
+		return ", " + Age(int64(passed/time.Second)) + " later"
 	}
-	return ", " + ageOf(int64(old.TakenAt.Sub(later.TakenAt.Time)/time.Second)) + " earlier"
+	return ", " + Age(int64(old.TakenAt.Sub(later.TakenAt.Time)/time.Second)) + " earlier"
 }
 
 func sameVerdict(a *api.ChangedAnswer) bool {

@@ -30,15 +30,12 @@ func Fit(w io.Writer, f *api.Fit, opts Options) error {
 		p.Field("Range", "It depends on which nodes the scheduler takes: "+strings.Join(f.Bounds, "; ")+".")
 	}
 	below := NewPage(opts)
-	if len(f.Assumptions) > 0 {
-		below.Heading("Assumptions (not verified)")
-		below.Items(f.Assumptions...)
-	}
+	below.Assumptions(f.Assumptions)
 	if len(f.Nodes) > 0 {
 		p.Heading("Nodes")
-		p.Buf.Write(copyNodesWithin(opts, f.Nodes, opts.Height-2-p.lines()-below.lines()).Buf.Bytes())
+		p.Buf.Write(copyNodesWithin(opts, f.Nodes, opts.Height-2-p.Lines()-below.Lines()).Buf.Bytes())
 	}
-	if below.lines() > 0 {
+	if below.Lines() > 0 {
 		p.Blank()
 		p.Buf.Write(below.Buf.Bytes())
 	}
@@ -56,7 +53,7 @@ func copyNodesWithin(opts Options, groups []api.CopyNodes, room int) *Page {
 	for {
 		p := NewPage(opts)
 		writeCopyNodes(p, groups, n)
-		if opts.Wide || opts.Height == 0 || n <= least || p.lines() <= room {
+		if opts.Wide || opts.Height == 0 || n <= least || p.Lines() <= room {
 			return p
 		}
 		n--
@@ -158,7 +155,7 @@ func writeCopyNodes(p *Page, groups []api.CopyNodes, n int) {
 		lines[i] = api.NodeGroup{Names: g.Names, Count: g.Count}
 	}
 	margin := alignNumbers(rows)
-	names, message, beside := NameColumn(p, margin, lines, messages)
+	names, message, beside := p.NameColumn(margin, lines, messages)
 	heading := append(slices.Clip(rows[0]), Cell{Text: "WHY NO MORE", Mark: Faint})
 	if beside {
 		heading[3].Width = message

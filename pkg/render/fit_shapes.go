@@ -31,10 +31,7 @@ func FitShapes(w io.Writer, f *api.FitShapes, opts Options) error {
 		p.Blank()
 		p.Text(0, Faint, fmt.Sprintf("Not counted: %s of other shapes. Count more like one of them with: kubectl dra fit NAME", english.Plural(f.OtherClaims, "1 claim or template", english.Thousands(f.OtherClaims)+" claims and templates")))
 	}
-	if len(f.Assumptions) > 0 {
-		p.Heading("Assumptions (not verified)")
-		p.Items(f.Assumptions...)
-	}
+	p.Assumptions(f.Assumptions)
 	return p.Print(w)
 }
 

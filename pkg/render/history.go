@@ -37,7 +37,7 @@ func History(w io.Writer, h *api.History, zone *time.Location, opts Options) err
 	p := NewPage(opts)
 	d := &historyDrawing{History: h, clock: newClock(h, zone)}
 	said, m := d.head()
-	p.Text(0, m, sign(m)+" "+said)
+	p.Text(0, m, m.Sign()+" "+said)
 	if h.Now.Summary != "" {
 		p.Text(2, Plain, h.Now.Summary)
 	}
@@ -124,9 +124,9 @@ func (d *historyDrawing) head() (string, Mark) {
 	}
 	switch {
 	case d.Waits && d.WaitingSince != nil && !d.To.Before(d.WaitingSince):
-		said += "; pending since " + d.clock.since(*d.WaitingSince) + " (" + ageOf(int64(d.To.Sub(d.WaitingSince.Time)/time.Second)) + ")"
+		said += "; pending since " + d.clock.since(*d.WaitingSince) + " (" + Age(int64(d.To.Sub(d.WaitingSince.Time)/time.Second)) + ")"
 	case d.SecondsWaited > 0:
-		said += "; pending for " + ageOf(d.SecondsWaited) + " before"
+		said += "; pending for " + Age(d.SecondsWaited) + " before"
 	}
 	return said, m
 }
@@ -162,7 +162,7 @@ func VerdictMark(v api.Verdict) Mark {
 
 func (d *historyDrawing) rangeText(zone *time.Location) string {
 	from, to := d.From.In(zone), d.To.In(zone)
-	return from.Format(time.DateTime) + " to " + to.Format(time.DateTime+" MST") + " (" + ageOf(int64(to.Sub(from)/time.Second)) + ")"
+	return from.Format(time.DateTime) + " to " + to.Format(time.DateTime+" MST") + " (" + Age(int64(to.Sub(from)/time.Second)) + ")"
 }
 
 // events returns a row for each event. An event says what made the difference or, where that is

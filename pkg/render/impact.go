@@ -22,20 +22,20 @@ func Impact(w io.Writer, i *api.Impact, now time.Time, opts Options) error {
 	p.Text(0, mark, title)
 	pods, rest, drivers := impactPods(opts, i, now), impactRest(opts, i, true), impactDrivers(opts, i, len(i.Drivers))
 	// Blank lines above each, and the prompt below.
-	apart := 3 + min(drivers.lines(), 1)
-	room := func() int { return opts.Height - p.lines() - rest.lines() - drivers.lines() - apart }
-	if !opts.Wide && opts.Width > 0 && opts.Height > 0 && pods.lines() > room() {
+	apart := 3 + min(drivers.Lines(), 1)
+	room := func() int { return opts.Height - p.Lines() - rest.Lines() - drivers.Lines() - apart }
+	if !opts.Wide && opts.Width > 0 && opts.Height > 0 && pods.Lines() > room() {
 		pods = impactGroupsWithin(opts, i, now, room())
-		if pods.lines() > room() {
+		if pods.Lines() > room() {
 			rest = impactRest(opts, i, false)
 			pods = impactGroupsWithin(opts, i, now, room())
 		}
-		for most := len(i.Drivers); most > 1 && pods.lines() > room(); most-- {
+		for most := len(i.Drivers); most > 1 && pods.Lines() > room(); most-- {
 			drivers = impactDrivers(opts, i, most-1)
 		}
 	}
 	for _, part := range []*Page{drivers, pods, rest} {
-		if part.lines() > 0 {
+		if part.Lines() > 0 {
 			p.Blank()
 			p.Buf.Write(part.Buf.Bytes())
 		}
@@ -71,10 +71,7 @@ func impactRest(opts Options, i *api.Impact, notes bool) *Page {
 		p.Heading("Notes")
 		p.Items(i.Notes...)
 	}
-	if len(i.Assumptions) > 0 {
-		p.Heading("Assumptions (not verified)")
-		p.Items(i.Assumptions...)
-	}
+	p.Assumptions(i.Assumptions)
 	return p
 }
 
@@ -82,7 +79,7 @@ func impactRest(opts Options, i *api.Impact, notes bool) *Page {
 func ImpactTitle(i *api.Impact) (string, Mark) {
 	c := i.Counts
 	running := c.Evicted + c.DevicesLost
-	verb := strings.ToUpper(i.Change[:1]) + i.Change[1:]
+	verb := english.Capitalized(i.Change)
 	if i.Update != nil {
 		return updateTitle(verb, i)
 	}

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"time"
 
+	"k8s.io/apimachinery/pkg/util/duration"
+
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
 )
@@ -231,7 +233,7 @@ func impactGroupsWithin(opts Options, i *api.Impact, now time.Time, room int) *P
 		for _, section := range impactSections() {
 			writeImpactGroups(p, i, section, most, now)
 		}
-		if most == 1 || p.lines() <= room {
+		if most == 1 || p.Lines() <= room {
 			return p
 		}
 	}
@@ -276,4 +278,12 @@ func writeImpactGroups(p *Page, i *api.Impact, section impactSection, most int, 
 	if rest > 0 {
 		p.Text(2, Plain, "… "+english.Count(rest, "more pod"))
 	}
+}
+
+// moment says when something happens.
+func moment(at, now time.Time) string {
+	if at.After(now) {
+		return "in " + duration.HumanDuration(at.Sub(now))
+	}
+	return "at once"
 }

@@ -64,7 +64,7 @@ func (p *Page) list(table *metav1.Table, cut ListOptions) {
 		return one
 	}
 	head := draw(-1)
-	rows := p.cutRows(len(table.Rows), p.Opts.Height-belowRows-p.lines()-head.lines()-foot.lines(), cut, draw)
+	rows := p.cutRows(len(table.Rows), p.Opts.Height-belowRows-p.Lines()-head.Lines()-foot.Lines(), cut, draw)
 	more := ""
 	if n := len(table.Rows) - len(rows); n > 0 {
 		more = fmt.Sprintf("… %s more (%s)", english.Thousands(n), cut.Hint)
@@ -92,7 +92,7 @@ func (p *Page) cutRows(total, room int, cut ListOptions, draw func(row int) *Pag
 			row = total - 1 - row
 		}
 		one := draw(row)
-		lines += one.lines()
+		lines += one.Lines()
 		if cut.Limit > 0 && len(rows) == cut.Limit || p.Opts.Height > 0 && len(rows) >= leastRows && lines > room {
 			break
 		}

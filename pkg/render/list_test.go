@@ -20,11 +20,12 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/forecast"
 	"github.com/kubectl-dra/kubectl-dra/pkg/inventory"
 	"github.com/kubectl-dra/kubectl-dra/pkg/render"
+	"github.com/kubectl-dra/kubectl-dra/pkg/render/tables"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/load"
 )
 
-// tables returns tables of the example cluster by name.
-func tables(t *testing.T) map[string]*metav1.Table {
+// exampleTables returns tables of the example cluster by name.
+func exampleTables(t *testing.T) map[string]*metav1.Table {
 	t.Helper()
 	snap, err := load.Load(t.Context(), []string{filepath.Join("..", "..", "examples", "cluster")}, load.Options{})
 	if err != nil {
@@ -48,9 +49,9 @@ func tables(t *testing.T) map[string]*metav1.Table {
 		t.Fatal(err)
 	}
 	return map[string]*metav1.Table{
-		"nodes": render.Nodes(refs(nodes)), "usage": render.Usage(refs(v.UsageBy(inventory.UsageOf{By: "owner"})), "owner"),
-		"pools": render.Pools(refs(pools)), "classes": render.Classes(refs(classes)), "claims": render.Claims(refs(v.Claims()), true),
-		"devices": render.Devices(refs(v.Devices()), nil), "slices": render.Slices(refs(v.Slices())), "taints": render.Taints(refs(v.Taints()), snap.Now()),
+		"nodes": tables.Nodes(refs(nodes)), "usage": tables.Usage(refs(v.UsageBy(inventory.UsageOf{By: "owner"})), "owner"),
+		"pools": tables.Pools(refs(pools)), "classes": tables.Classes(refs(classes)), "claims": tables.Claims(refs(v.Claims()), true),
+		"devices": tables.Devices(refs(v.Devices()), nil), "slices": tables.Slices(refs(v.Slices())), "taints": tables.Taints(refs(v.Taints()), snap.Now()),
 	}
 }
 
@@ -64,7 +65,7 @@ func refs[T any](list []T) []*T {
 
 // TestList draws lists for terminals: each line fits, and the text is in the golden files.
 func TestList(t *testing.T) {
-	for name, table := range tables(t) {
+	for name, table := range exampleTables(t) {
 		for _, width := range []int{80, 200} {
 			t.Run(fmt.Sprint(name, "-", width), func(t *testing.T) {
 				out := drawList(t, table, 12, width)
@@ -91,7 +92,7 @@ func drawList(t *testing.T, table *metav1.Table, limit, width int) string {
 // TestListHidesNothing looks for each cell of a table on a narrow terminal: on the line of
 // its row, below it, or below the table.
 func TestListHidesNothing(t *testing.T) {
-	for name, table := range tables(t) {
+	for name, table := range exampleTables(t) {
 		text := " " + strings.Join(strings.FieldsFunc(drawList(t, table, 0, 80), func(r rune) bool { return r == ' ' || r == '\n' }), " ") + " "
 		for i, column := range table.ColumnDefinitions {
 			for _, row := range table.Rows {
@@ -106,7 +107,7 @@ func TestListHidesNothing(t *testing.T) {
 // TestListOfOne expects all values of the only item, for which no column has other values.
 func TestListOfOne(t *testing.T) {
 	pool := &api.Pool{Driver: "gpu.example.com", Name: "node-1", State: api.PoolStateUsable, Slices: 1, Declared: 1, Devices: api.DeviceCounts{Total: 8, Free: 8}}
-	out := drawList(t, render.Pools([]*api.Pool{pool}), 0, 200)
+	out := drawList(t, tables.Pools([]*api.Pool{pool}), 0, 200)
 	if !strings.Contains(out, "gpu.example.com  node-1  Usable  1/1         8     8") || strings.Contains(out, "In all") {
 		t.Errorf("got\n%s", out)
 	}
@@ -115,7 +116,7 @@ func TestListOfOne(t *testing.T) {
 // TestListFitsHeight counts the rows that a terminal has no room for, and shows the first ones or
 // the last ones.
 func TestListFitsHeight(t *testing.T) {
-	for name, table := range tables(t) {
+	for name, table := range exampleTables(t) {
 		for len(table.Rows) < 60 {
 			table.Rows = append(table.Rows, table.Rows...)
 		}
@@ -144,7 +145,7 @@ func TestListOfTheLast(t *testing.T) {
 		pools = append(pools, &api.Pool{Driver: "gpu.example.com", Name: fmt.Sprintf("node-%02d", i), State: api.PoolStateUsable})
 	}
 	var out bytes.Buffer
-	if err := render.List(&out, render.Pools(pools), render.ListOptions{Last: true, Hint: "all"}, render.Options{Width: 160, Height: 12}); err != nil {
+	if err := render.List(&out, tables.Pools(pools), render.ListOptions{Last: true, Hint: "all"}, render.Options{Width: 160, Height: 12}); err != nil {
 		t.Fatal(err)
 	}
 	lines := strings.Split(out.String(), "\n")

@@ -23,12 +23,12 @@ const migrationMost = 12
 func Migration(w io.Writer, m *api.Migration, opts Options) error {
 	p := NewPage(opts)
 	p.Text(0, Strong, migrationTotal(m))
-	p.migrationChecks(m.Verified)
-	p.migrationNodes(m.Nodes)
-	p.migrationWorkloads(m.Workloads)
-	p.migrationClasses(m.Classes)
-	p.migrationSteps(m)
-	p.migrationQuotas(m.Quotas)
+	writeMigrationChecks(p, m.Verified)
+	writeMigrationNodes(p, m.Nodes)
+	writeMigrationWorkloads(p, m.Workloads)
+	writeMigrationClasses(p, m.Classes)
+	writeMigrationSteps(p, m)
+	writeMigrationQuotas(p, m.Quotas)
 	if opts.Wide && len(m.Assumptions) > 0 {
 		p.Heading("Assumptions")
 		p.Items(m.Assumptions...)
@@ -80,7 +80,7 @@ func migrationTotal(m *api.Migration) string {
 	return english.Sentence(fmt.Sprintf("%s%s %s for extended resources: %s", where, english.Count(n, "workload"), english.Plural(n, "asks", "ask"), strings.Join(parts, ", ")))
 }
 
-func (p *Page) migrationNodes(groups []api.MigrationNodes) {
+func writeMigrationNodes(p *Page, groups []api.MigrationNodes) {
 	if len(groups) == 0 {
 		return
 	}
@@ -123,7 +123,7 @@ func migrationNames(p *Page, g *api.MigrationNodes) string {
 	return p.Some(g.Names, g.Count, 40)
 }
 
-func (p *Page) migrationWorkloads(workloads []api.MigrationWorkload) {
+func writeMigrationWorkloads(p *Page, workloads []api.MigrationWorkload) {
 	if len(workloads) == 0 {
 		return
 	}
@@ -156,8 +156,8 @@ func (p *Page) migrationWorkloads(workloads []api.MigrationWorkload) {
 	}
 }
 
-// migrationClasses draws which field of a class lets workloads stay as they are.
-func (p *Page) migrationClasses(classes []api.MigrationClass) {
+// writeMigrationClasses draws which field of a class lets workloads stay as they are.
+func writeMigrationClasses(p *Page, classes []api.MigrationClass) {
 	for i := range classes {
 		c := &classes[i]
 		p.Row(2, Cell{Text: "*", Width: 1}, Cell{Text: fmt.Sprintf("%s %s, without a claim, if class %s gets extendedResourceName: %s. The class selects %s, and the feature gate DRAExtendedResource is on.",
@@ -184,8 +184,8 @@ func migrationText(w *api.MigrationWorkload) string {
 	}
 }
 
-// migrationChecks draws how far an earlier plan is.
-func (p *Page) migrationChecks(checks []api.MigrationCheck) {
+// writeMigrationChecks draws how far an earlier plan is.
+func writeMigrationChecks(p *Page, checks []api.MigrationCheck) {
 	if len(checks) == 0 {
 		return
 	}
@@ -205,8 +205,8 @@ func (p *Page) migrationChecks(checks []api.MigrationCheck) {
 	}
 }
 
-// migrationSteps draws the order of nodes and workloads.
-func (p *Page) migrationSteps(m *api.Migration) {
+// writeMigrationSteps draws the order of nodes and workloads.
+func writeMigrationSteps(p *Page, m *api.Migration) {
 	if len(m.Steps)+len(m.Kept) == 0 && m.Undecided == "" {
 		return
 	}
@@ -307,7 +307,7 @@ func askTexts(asks []api.MigrationAsk) string {
 	return strings.Join(texts, ", ")
 }
 
-func (p *Page) migrationQuotas(quotas []api.MigrationQuota) {
+func writeMigrationQuotas(p *Page, quotas []api.MigrationQuota) {
 	if len(quotas) == 0 {
 		return
 	}

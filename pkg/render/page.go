@@ -6,6 +6,7 @@ package render
 import (
 	"bytes"
 	"fmt"
+	"io"
 	"slices"
 	"strings"
 
@@ -92,9 +93,6 @@ type Page struct {
 	Opts Options
 	// Width is the width of text, Table the width of tables, full the width of lists.
 	Width, Table, full int
-	// oneNode is set if all devices are on one node, so that their names tell more than its
-	// name.
-	oneNode bool
 }
 
 // NewPage makes an empty page.
@@ -221,6 +219,9 @@ func (p *Page) paint(m Mark, s string) {
 	p.Buf.WriteString(style.Styled(s))
 }
 
+// LinesOf returns how many lines a text takes at a width.
+func LinesOf(s string, width int) int { return len(wrap(Escape(s), width, width)) }
+
 // wrap breaks text at its blanks into lines of at most the given widths, one for
 // the first line and one for all others. Words stay whole.
 func wrap(s string, first, rest int) []string {
@@ -322,6 +323,14 @@ func (p *Page) Items(texts ...string) {
 	}
 }
 
+// Assumptions lists what an answer takes for granted, if there is something.
+func (p *Page) Assumptions(texts []string) {
+	if len(texts) > 0 {
+		p.Heading("Assumptions (not verified)")
+		p.Items(texts...)
+	}
+}
+
 // Qualified returns "namespace/name", or just the name.
 func Qualified(namespace, name string) string {
 	if namespace == "" {
@@ -380,4 +389,27 @@ func (p *Page) Some(names []string, total, room int) string {
 		said, shown = next, shown+1
 	}
 	return said + more(shown)
+}
+
+// Print writes the page.
+func (p *Page) Print(w io.Writer) error {
+	if _, err := w.Write(p.Buf.Bytes()); err != nil {
+		return fmt.Errorf("write the page: %w", err)
+	}
+	return nil
+}
+
+// Lines counts the lines of a page.
+func (p *Page) Lines() int { return bytes.Count(p.Buf.Bytes(), []byte("\n")) }
+
+// Sign repeats a mark for terminals without colors.
+func (m Mark) Sign() string {
+	switch m {
+	case Good:
+		return "✓"
+	case Bad:
+		return "✗"
+	case Plain, Strong, Faint, Unsure:
+	}
+	return "?"
 }

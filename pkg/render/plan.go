@@ -43,10 +43,7 @@ func Plan(w io.Writer, plan *api.Plan, causes *PodCauses, opts Options) error {
 		}
 		p.Text(0, Faint, "Not modeled, and could change order or nodes: "+plan.NotModeled+".")
 	}
-	if len(plan.Assumptions) > 0 {
-		p.Heading("Assumptions (not verified)")
-		p.Items(plan.Assumptions...)
-	}
+	p.Assumptions(plan.Assumptions)
 	return p.Print(w)
 }
 
@@ -158,7 +155,7 @@ func plannedRows(p *Page) int {
 	case p.Opts.Wide || p.Opts.Width == 0:
 		return math.MaxInt
 	case p.Opts.Height > 0:
-		return max(leastRows, p.Opts.Height-p.lines()-below)
+		return max(leastRows, p.Opts.Height-p.Lines()-below)
 	default:
 		return TerminalRows
 	}

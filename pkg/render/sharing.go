@@ -25,7 +25,7 @@ func Sharing(w io.Writer, s *api.Sharing, opts Options) error {
 	for i := range s.Ways {
 		way := &s.Ways[i]
 		p.Blank()
-		p.sharingWay(s, way)
+		writeSharingWay(p, s, way)
 		if way.Manifest != "" {
 			manifests++
 		}
@@ -34,10 +34,7 @@ func Sharing(w io.Writer, s *api.Sharing, opts Options) error {
 			p.Verbatim(0, "kubectl apply -f - <<'EOF'\n"+way.Manifest+"EOF\n")
 		}
 	}
-	if len(s.Assumptions) > 0 {
-		p.Heading("Assumptions (not verified)")
-		p.Items(s.Assumptions...)
-	}
+	p.Assumptions(s.Assumptions)
 	if manifests > 0 && !opts.Commands {
 		p.Blank()
 		p.Field("More", fmt.Sprintf("--commands prints %s with two pods", english.Plural(manifests, "a manifest", "a manifest for each way")))
@@ -70,8 +67,8 @@ func sharingTotal(s *api.Sharing) string {
 	return text
 }
 
-// sharingWay draws one way: its name, what it does with these devices, and whether it fits now.
-func (p *Page) sharingWay(s *api.Sharing, way *api.SharingWay) {
+// writeSharingWay draws one way: its name, what it does with these devices, and whether it fits now.
+func writeSharingWay(p *Page, s *api.Sharing, way *api.SharingWay) {
 	mark, title := Cell{Text: "✗", Width: 1, Mark: Faint}, map[api.SharingMethod]string{
 		api.SharedClaim: "One claim for several pods", api.SharedCapacity: "Several claims on one device",
 		api.SharedPartitions: "Partitions of one device", api.DriverSettings: "Settings of the driver",
@@ -94,7 +91,7 @@ func (p *Page) sharingWay(s *api.Sharing, way *api.SharingWay) {
 		say(text)
 		return
 	}
-	for _, text := range p.sharingTexts(s, way) {
+	for _, text := range sharingTexts(p, s, way) {
 		say(text)
 	}
 	for _, note := range way.Notes {
@@ -106,7 +103,7 @@ func (p *Page) sharingWay(s *api.Sharing, way *api.SharingWay) {
 }
 
 // sharingTexts says how devices are shared.
-func (p *Page) sharingTexts(s *api.Sharing, way *api.SharingWay) []string {
+func sharingTexts(p *Page, s *api.Sharing, way *api.SharingWay) []string {
 	var texts []string
 	switch way.Method {
 	case api.SharedClaim:
@@ -189,7 +186,7 @@ func settingText(s *api.DriverSetting) string {
 	for _, object := range s.Objects {
 		names = append(names, object.Title())
 	}
-	return fmt.Sprintf("%s for %s, in %s", s.Parameters, s.Driver, someOf(names, s.Count))
+	return fmt.Sprintf("%s for %s, in %s", s.Parameters, s.Driver, SomeOf(names, s.Count))
 }
 
 // sharingVerdict returns the verdict on the pods of a manifest, and the number of claims that fit.

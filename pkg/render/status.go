@@ -4,17 +4,14 @@
 package render
 
 import (
-	"bytes"
 	"cmp"
 	"fmt"
 	"io"
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/charmbracelet/x/ansi"
-	"k8s.io/apimachinery/pkg/util/duration"
 
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
@@ -40,7 +37,7 @@ func Status(w io.Writer, s *api.Status, opts Options) error {
 	p.Blank()
 	writeCapacity(p, s.Capacity)
 	below := statusBelow(s, opts)
-	writeCauses(p, s.Causes, causesOptions{lines: max(statusLines, opts.Height-1) - below.lines()})
+	writeCauses(p, s.Causes, causesOptions{lines: max(statusLines, opts.Height-1) - below.Lines()})
 	p.Blank()
 	p.Buf.Write(below.Buf.Bytes())
 	return p.Print(w)
@@ -70,16 +67,13 @@ func statusBelow(s *api.Status, opts Options) *Page {
 	return p
 }
 
-// lines counts the lines of a page.
-func (p *Page) lines() int { return bytes.Count(p.Buf.Bytes(), []byte("\n")) }
-
 // StatusTotal says in one line how pods are.
 func StatusTotal(s *api.Status) string {
 	var parts []string
 	if n := s.Pods.Waiting; n > 0 {
 		text := english.Count(n, "pod") + " " + english.Plural(n, "waits", "wait") + " for devices"
 		if s.Pods.LongestSeconds > 0 {
-			text += ", the first for " + ageOf(s.Pods.LongestSeconds)
+			text += ", the first for " + Age(s.Pods.LongestSeconds)
 		}
 		parts = append(parts, text)
 		if m := s.Pods.Starting; m > 0 {
@@ -100,10 +94,6 @@ func StatusTotal(s *api.Status) string {
 		parts = append(parts, "nothing is wrong")
 	}
 	return english.Sentence(where + strings.Join(parts, "; "))
-}
-
-func ageOf(seconds int64) string {
-	return duration.HumanDuration(time.Duration(seconds) * time.Second)
 }
 
 func moreText(n int) string {
@@ -142,7 +132,7 @@ func writeCapacity(p *Page, capacity []api.ClassCapacity) {
 	for _, c := range shown {
 		d := &c.Devices
 		used, text := d.Allocated+d.Shared, CapacityText(c)
-		bar := Cell{Text: drawnBar(used, d.Total, width), Width: width, Mark: Faint}
+		bar := Cell{Text: DrawnBar(used, d.Total, width), Width: width, Mark: Faint}
 		bar.Text += strings.Repeat("·", width-ansi.StringWidth(bar.Text))
 		cells := []Cell{{Text: cmp.Or(c.Class, c.Driver), Width: name}, bar, {Text: text}}
 		if p.Opts.NoBars {
@@ -177,7 +167,7 @@ func CapacityText(c *api.ClassCapacity) string {
 // PlaceableText writes how many claims for one device of a class can be placed, which has to be
 // counted.
 func PlaceableText(c *api.ClassCapacity) string {
-	return bounded(c.Placeable.AtLeast, placeableBound(c.Placeable, c.Devices.FreeIsUpperBound, c.DevicesAreLowerBounds))
+	return Bounded(c.Placeable.AtLeast, PlaceableBound(c.Placeable, c.Devices.FreeIsUpperBound, c.DevicesAreLowerBounds))
 }
 
 // IdleTexts says where the devices of a class that claims can get are, and why claims do not get

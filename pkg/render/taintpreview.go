@@ -8,8 +8,6 @@ import (
 	"io"
 	"time"
 
-	"k8s.io/apimachinery/pkg/util/duration"
-
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
 	"github.com/kubectl-dra/kubectl-dra/pkg/inventory"
@@ -108,12 +106,4 @@ func fate(pod *api.TaintedPod, now time.Time) string {
 	default:
 		return "is evicted anyway " + reason
 	}
-}
-
-// moment says when something happens.
-func moment(at, now time.Time) string {
-	if at.After(now) {
-		return "in " + duration.HumanDuration(at.Sub(now))
-	}
-	return "at once"
 }

@@ -76,7 +76,7 @@ func DeviceRuns(branches []api.Branch) []api.Branch {
 		names[first] = append(names[first], name)
 	}
 	for i := range merged {
-		merged[i].Name += strings.Join(collapse(names[i]), ", ")
+		merged[i].Name += strings.Join(english.Collapse(names[i]), ", ")
 	}
 	return merged
 }

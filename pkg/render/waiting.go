@@ -33,7 +33,7 @@ func Waiting(w io.Writer, causes []api.Cause, rows []*cause.Row, opts Options) e
 	writeCauses(p, causes, causesOptions{lines: linesAbove(p.Opts), only: of})
 	p.Blank()
 	_, numbers := cause.Same(causes)
-	if err := p.table(newTable(rows, waitingColumns(numbers))); err != nil {
+	if err := p.table(NewTable(rows, waitingColumns(numbers))); err != nil {
 		return err
 	}
 	return p.Print(w)
@@ -48,7 +48,7 @@ func waitingColumns(numbers []int) []Column[cause.Row] {
 			if r.AgeSeconds == 0 {
 				return "<unknown>"
 			}
-			return ageOf(r.AgeSeconds)
+			return Age(r.AgeSeconds)
 		}},
 		{Name: "Answer", Cell: func(r *cause.Row) string { return waitingAnswer(r, numbers) }},
 	}

@@ -5,7 +5,10 @@ package render
 
 import (
 	"strings"
+	"time"
 	"unicode"
+
+	"k8s.io/apimachinery/pkg/util/duration"
 
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 )
@@ -39,5 +42,24 @@ func OutlookWords(c api.Condition) string {
 		return "never here"
 	default:
 		return Words(c)
+	}
+}
+
+// Age writes how many seconds something has lasted, as kubectl does.
+func Age(seconds int64) string {
+	return duration.HumanDuration(time.Duration(seconds) * time.Second)
+}
+
+// Actor returns how somebody who can act is called: "you", "admin", or "wait" for nobody.
+func Actor(name string) string {
+	switch name {
+	case api.ActorUser:
+		return "you"
+	case api.ActorAdmin:
+		return "admin"
+	case api.ActorNobody:
+		return "wait"
+	default:
+		return name
 	}
 }

@@ -23,6 +23,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/drawing"
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
 	"github.com/kubectl-dra/kubectl-dra/pkg/render"
+	"github.com/kubectl-dra/kubectl-dra/pkg/render/explanation"
 )
 
 //go:embed page.css
@@ -259,7 +260,7 @@ func (p *page) rows() ([]*row, error) {
 
 // rowOf shows one explanation.
 func rowOf(e *api.Explanation) (*row, error) {
-	text, err := asText(func(w io.Writer, opts render.Options) error { return render.Explanation(w, e, opts) })
+	text, err := asText(func(w io.Writer, opts render.Options) error { return explanation.Full(w, e, opts) })
 	if err != nil {
 		return nil, err
 	}
@@ -269,7 +270,7 @@ func rowOf(e *api.Explanation) (*row, error) {
 			a.Drawings = append(a.Drawings, figureOf(drawing.Funnel(&e.Claims[i].Requests[j])))
 		}
 	}
-	for _, f := range render.FixesOf(e) {
+	for _, f := range explanation.FixesOf(e) {
 		code := f.Diff
 		if code == "" {
 			code = strings.Join(f.Commands, "\n")

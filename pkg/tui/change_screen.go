@@ -314,8 +314,7 @@ func (s *changeScreen) view(h *host) string {
 
 // question returns the text about the change and the question, or why none is asked.
 func (s *changeScreen) question() (about, question string) {
-	about = render.Escape(s.change.String())
-	about = strings.ToUpper(about[:1]) + about[1:]
+	about = english.Capitalized(render.Escape(s.change.String()))
 	switch {
 	case s.doing:
 		return about, ": sent, no answer yet"

@@ -19,6 +19,7 @@ import (
 
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/render"
+	"github.com/kubectl-dra/kubectl-dra/pkg/render/explanation"
 )
 
 // OutputFlags are kubectl's output flags, with the wide form of the text and colors.
@@ -161,7 +162,7 @@ func (p *Printer) Print(explanations []*api.Explanation, asList bool) error {
 	for _, e := range explanations {
 		list.Items = append(list.Items, *e)
 	}
-	return printAnswers(p, explanations, list, asList, func(e *api.Explanation) *api.ObjectRef { return &e.Target }, render.Brief)
+	return printAnswers(p, explanations, list, asList, func(e *api.Explanation) *api.ObjectRef { return &e.Target }, explanation.Brief)
 }
 
 // PrintUse writes the answers about devices and nodes: a list of them, or the only
@@ -174,7 +175,7 @@ func (p *Printer) PrintUse(explanations []*api.UseExplanation, asList bool) erro
 	for _, e := range explanations {
 		list.Items = append(list.Items, *e)
 	}
-	return printAnswers(p, explanations, list, asList, func(e *api.UseExplanation) *api.ObjectRef { return &e.Target }, render.Use)
+	return printAnswers(p, explanations, list, asList, func(e *api.UseExplanation) *api.ObjectRef { return &e.Target }, explanation.Use)
 }
 
 // printAnswers writes answers of one kind: all as a list, or the only one.

@@ -21,6 +21,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/commands/manifest"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain"
 	"github.com/kubectl-dra/kubectl-dra/pkg/render"
+	"github.com/kubectl-dra/kubectl-dra/pkg/render/explanation"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/load"
 )
 
@@ -240,7 +241,7 @@ func (o *options) showAnswer(ctx context.Context, e *exercise) error {
 		page.Field("Replace", change.from)
 		page.Field("with", change.to)
 	}
-	title, _ := render.ExplanationTitle(found)
+	title, _ := explanation.Title(found)
 	page.Field("Result", title)
 	if err := page.Print(o.streams.Out); err != nil {
 		return err

@@ -15,7 +15,7 @@ import (
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/commands/cli"
 	"github.com/kubectl-dra/kubectl-dra/pkg/inventory"
-	"github.com/kubectl-dra/kubectl-dra/pkg/render"
+	"github.com/kubectl-dra/kubectl-dra/pkg/render/tables"
 )
 
 // NewAttributes returns the verb that lists attributes of devices.
@@ -77,9 +77,9 @@ A NAME is DOMAIN/NAME or the part after the slash, and can be a pattern like
 		items: func(ctx context.Context, from *listed) ([]attribute, error) {
 			return attributesOf(ctx, from, choice)
 		},
-		table: plain(render.Attributes),
+		table: plain(tables.Attributes),
 		total: func(items []attribute, from *listed) string {
-			return render.AttributeTotal(inventory.TotalOfAttributes(items), from.asked.inWide("an expression for each"))
+			return tables.AttributeTotal(inventory.TotalOfAttributes(items), from.asked.inWide("an expression for each"))
 		},
 	})
 }

@@ -21,6 +21,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/inventory"
 	"github.com/kubectl-dra/kubectl-dra/pkg/lifecycle"
 	"github.com/kubectl-dra/kubectl-dra/pkg/render"
+	"github.com/kubectl-dra/kubectl-dra/pkg/render/tables"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
@@ -129,14 +130,14 @@ A NAME can be a pattern like 'train-*'.`,
 		table: func(claims []claim, from *listed) *metav1.Table {
 			several := from.asked.allNamespaces || severalNamespaces(claims)
 			if flags.pending {
-				return render.PendingClaims(claims, several)
+				return tables.PendingClaims(claims, several)
 			}
-			return render.Claims(claims, several)
+			return tables.Claims(claims, several)
 		},
 		details: func(_ context.Context, w io.Writer, claims []claim, _ *listed) error {
-			return render.ClaimDetails(w, claims, render.Options{Width: cli.OutputWidth(w)})
+			return tables.ClaimDetails(w, claims, render.Options{Width: cli.OutputWidth(w)})
 		},
-		total: func(claims []claim, _ *listed) string { return render.ClaimTotal(inventory.TotalOfClaims(claims)) },
+		total: func(claims []claim, _ *listed) string { return tables.ClaimTotal(inventory.TotalOfClaims(claims)) },
 	})
 }
 

@@ -16,6 +16,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/forecast"
 	"github.com/kubectl-dra/kubectl-dra/pkg/inventory"
 	"github.com/kubectl-dra/kubectl-dra/pkg/render"
+	"github.com/kubectl-dra/kubectl-dra/pkg/render/tables"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
@@ -80,10 +81,10 @@ A NAME can be a pattern like 'gpu.*'.`,
 			return pointers(classes), err
 		},
 		unending: func(class class) string { return inventory.UnendingText(class.Failures) },
-		table:    plain(render.Classes),
+		table:    plain(tables.Classes),
 		details:  classDetails,
 		total: func(classes []class, from *listed) string {
-			return render.ClassTotal(inventory.TotalOfClasses(classes), from.asked.inWide("how"))
+			return tables.ClassTotal(inventory.TotalOfClasses(classes), from.asked.inWide("how"))
 		},
 	})
 }
@@ -102,5 +103,5 @@ func classDetails(ctx context.Context, w io.Writer, classes []*api.Class, from *
 		}
 		resources = append(resources, others...)
 	}
-	return render.ClassDetails(w, classes, resources, render.Options{Width: cli.OutputWidth(w)})
+	return tables.ClassDetails(w, classes, resources, render.Options{Width: cli.OutputWidth(w)})
 }

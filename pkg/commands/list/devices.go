@@ -21,7 +21,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/commands/cli"
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
 	"github.com/kubectl-dra/kubectl-dra/pkg/inventory"
-	"github.com/kubectl-dra/kubectl-dra/pkg/render"
+	"github.com/kubectl-dra/kubectl-dra/pkg/render/tables"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
@@ -146,10 +146,10 @@ A DEVICE can be a pattern like 'gpu-*'.`,
 		absent: flags.absent,
 		keep:   flags.keep,
 		table: func(items []device, _ *listed) *metav1.Table {
-			return render.Devices(items, flags.columns)
+			return tables.Devices(items, flags.columns)
 		},
 		total: func(items []device, from *listed) string {
-			return render.DeviceTotal(from.inventory.TotalOfDevices(items))
+			return tables.DeviceTotal(from.inventory.TotalOfDevices(items))
 		},
 	})
 }
@@ -202,7 +202,7 @@ func (f *devicesFlags) absent(from *listed) error {
 // them.
 func (f *devicesFlags) unknown(from *listed, devices []api.Device) error {
 	for _, name := range f.columns {
-		if !slices.ContainsFunc(devices, func(d api.Device) bool { return render.Attribute(&d, name) != "" }) {
+		if !slices.ContainsFunc(devices, func(d api.Device) bool { return tables.Attribute(&d, name) != "" }) {
 			from.notes = append(from.notes, fmt.Sprintf("no device has an attribute or a capacity %s%s", name, cli.Near(from.Snap, "", "attribute", name)))
 		}
 	}

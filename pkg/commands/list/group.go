@@ -12,7 +12,7 @@ import (
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/commands/cli"
 	"github.com/kubectl-dra/kubectl-dra/pkg/inventory"
-	"github.com/kubectl-dra/kubectl-dra/pkg/render"
+	"github.com/kubectl-dra/kubectl-dra/pkg/render/tables"
 )
 
 // Values of --by; labelGroup is the start of the value for a label.
@@ -92,7 +92,7 @@ func (o *lister[T]) grouped(items []T, from *listed) (*lister[*api.Group], []*ap
 		listing[*api.Group]{
 			name: "Group", plural: "groups", names: func(g *api.Group) []string { return []string{g.Name} },
 			table: func(groups []*api.Group, _ *listed) *metav1.Table {
-				return render.Groups(groups, strings.TrimPrefix(o.by, labelGroup), o.word())
+				return tables.Groups(groups, strings.TrimPrefix(o.by, labelGroup), o.word())
 			},
 			total: func([]*api.Group, *listed) string { return o.total(items, from) },
 		},

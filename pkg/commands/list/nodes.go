@@ -18,7 +18,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
 	"github.com/kubectl-dra/kubectl-dra/pkg/forecast"
 	"github.com/kubectl-dra/kubectl-dra/pkg/inventory"
-	"github.com/kubectl-dra/kubectl-dra/pkg/render"
+	"github.com/kubectl-dra/kubectl-dra/pkg/render/tables"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
@@ -126,9 +126,9 @@ by name.`,
 			}
 			return len(asked.patterns) > 0 || concernsDevices(n)
 		},
-		table: plain(render.Nodes),
+		table: plain(tables.Nodes),
 		total: func(nodes []node, _ *listed) string {
-			text := render.NodeTotal(inventory.TotalOfNodes(nodes))
+			text := tables.NodeTotal(inventory.TotalOfNodes(nodes))
 			if others > 0 && len(nodes)+others == all {
 				text += fmt.Sprintf("; %s without devices %s left out", english.Count(others, "node"), english.Plural(others, "is", "are"))
 			}

@@ -17,6 +17,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
 	"github.com/kubectl-dra/kubectl-dra/pkg/inventory"
 	"github.com/kubectl-dra/kubectl-dra/pkg/render"
+	"github.com/kubectl-dra/kubectl-dra/pkg/render/tables"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/collect"
 )
@@ -117,12 +118,12 @@ A NAME can be a pattern like 'node-1*'.`,
 			from.notes = append(from.notes, stillTaken(from.inventory, "counted")...)
 			return pointers(pools), err
 		},
-		table: plain(render.Pools),
+		table: plain(tables.Pools),
 		details: func(_ context.Context, w io.Writer, items []pool, _ *listed) error {
-			return render.PoolDetails(w, items, render.Options{Width: cli.OutputWidth(w)})
+			return tables.PoolDetails(w, items, render.Options{Width: cli.OutputWidth(w)})
 		},
 		total: func(items []pool, from *listed) string {
-			return render.PoolTotal(inventory.TotalOfPools(items), from.asked.inWide("why"))
+			return tables.PoolTotal(inventory.TotalOfPools(items), from.asked.inWide("why"))
 		},
 	})
 }

@@ -13,7 +13,7 @@ import (
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/commands/cli"
 	"github.com/kubectl-dra/kubectl-dra/pkg/inventory"
-	"github.com/kubectl-dra/kubectl-dra/pkg/render"
+	"github.com/kubectl-dra/kubectl-dra/pkg/render/tables"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
@@ -69,9 +69,9 @@ A NAME can be a pattern like 'node-1*'.`,
 		items: func(_ context.Context, from *listed) ([]slice, error) {
 			return pointers(from.inventory.Slices()), nil
 		},
-		table: plain(render.Slices),
+		table: plain(tables.Slices),
 		total: func(items []slice, from *listed) string {
-			return render.SliceTotal(inventory.TotalOfSlices(items), from.asked.inWide("why"))
+			return tables.SliceTotal(inventory.TotalOfSlices(items), from.asked.inWide("why"))
 		},
 	})
 }

@@ -18,7 +18,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/commands/cli"
 	"github.com/kubectl-dra/kubectl-dra/pkg/commands/taint"
 	"github.com/kubectl-dra/kubectl-dra/pkg/inventory"
-	"github.com/kubectl-dra/kubectl-dra/pkg/render"
+	"github.com/kubectl-dra/kubectl-dra/pkg/render/tables"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
@@ -91,9 +91,9 @@ whether and when it gets evicted and for how long it tolerates the taint.`,
 			return pointers(taints), nil
 		},
 		table: func(taints []item, from *listed) *metav1.Table {
-			return render.Taints(taints, from.Snap.Now())
+			return tables.Taints(taints, from.Snap.Now())
 		},
-		total: func(taints []item, _ *listed) string { return render.TaintTotal(inventory.TotalOfTaints(taints)) },
+		total: func(taints []item, _ *listed) string { return tables.TaintTotal(inventory.TotalOfTaints(taints)) },
 	})
 }
 

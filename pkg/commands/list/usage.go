@@ -18,7 +18,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/commands/cli"
 	"github.com/kubectl-dra/kubectl-dra/pkg/inventory"
-	"github.com/kubectl-dra/kubectl-dra/pkg/render"
+	"github.com/kubectl-dra/kubectl-dra/pkg/render/tables"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
@@ -103,9 +103,9 @@ recorded do not count.`,
 			return pointers(from.inventory.UsageBy(of)), nil
 		},
 		table: func(items []usage, from *listed) *metav1.Table {
-			return render.Usage(items, strings.TrimPrefix(from.asked.by, labelGroup))
+			return tables.Usage(items, strings.TrimPrefix(from.asked.by, labelGroup))
 		},
-		total: func(items []usage, _ *listed) string { return render.UsageTotal(inventory.TotalOfUsage(items)) },
+		total: func(items []usage, _ *listed) string { return tables.UsageTotal(inventory.TotalOfUsage(items)) },
 	})
 }
 

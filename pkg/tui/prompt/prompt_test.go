@@ -19,6 +19,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/inventory"
 	"github.com/kubectl-dra/kubectl-dra/pkg/render"
+	"github.com/kubectl-dra/kubectl-dra/pkg/render/explanation"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/load"
 )
 
@@ -47,7 +48,7 @@ func newSession(t *testing.T, width int) *session {
 		Devices: inventory.NewDeviceEvaluator(facts, list, nil), Words: inventory.NewExpressionWords(list), About: "104 devices",
 		Report: func(e *api.Evaluation, width int) string {
 			var text strings.Builder
-			if err := render.Evaluation(&text, e, render.Options{Width: width}); err != nil {
+			if err := explanation.Evaluation(&text, e, render.Options{Width: width}); err != nil {
 				t.Error(err)
 			}
 			return text.String()

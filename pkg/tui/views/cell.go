@@ -11,7 +11,7 @@ import (
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
 	"github.com/kubectl-dra/kubectl-dra/pkg/inventory"
-	"github.com/kubectl-dra/kubectl-dra/pkg/render"
+	"github.com/kubectl-dra/kubectl-dra/pkg/render/tables"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/widget"
 )
@@ -148,7 +148,7 @@ func AboutNode(n *inventory.Node) string {
 		}
 	}
 	name := n.Scope
-	if state := render.NodeColumns()[1].Cell(n); state != "" {
+	if state := tables.NodeColumns()[1].Cell(n); state != "" {
 		name += ", " + state
 	}
 	return name + ": " + strings.Join(counts, ", ")

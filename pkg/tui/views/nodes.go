@@ -6,6 +6,7 @@ package views
 import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/inventory"
 	"github.com/kubectl-dra/kubectl-dra/pkg/render"
+	"github.com/kubectl-dra/kubectl-dra/pkg/render/tables"
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/live"
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/widget"
 )
@@ -21,9 +22,9 @@ func newNodes(p *live.Picture, l *widget.Look) widget.Content {
 	s := &nodeContent{}
 	s.ListOf = widget.ListOf[inventory.Node]{
 		Items: p.Inventory.Nodes(),
-		Cols: append(render.NodeColumns(), render.Column[inventory.Node]{
+		Cols: append(tables.NodeColumns(), render.Column[inventory.Node]{
 			Name: stripTitle, Cell: func(n *inventory.Node) string { return NodeStrip(l, n) },
-		}, render.NodeTaints()),
+		}, tables.NodeTaints()),
 		ID:    func(n *inventory.Node) string { return n.Scope },
 		State: nodeTone, StateColumn: "State",
 	}

@@ -13,6 +13,7 @@ import (
 
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/render"
+	"github.com/kubectl-dra/kubectl-dra/pkg/render/tables"
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/live"
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/widget"
 )
@@ -98,13 +99,13 @@ func textBehind(ctx context.Context, p *live.Picture, l *widget.Look, item any, 
 		return deviceText(l, x), false
 	case *api.Claim:
 		var text bytes.Buffer
-		if err := render.ClaimDetails(&text, []*api.Claim{x}, options); err != nil {
+		if err := tables.ClaimDetails(&text, []*api.Claim{x}, options); err != nil {
 			return err.Error(), false
 		}
 		return treeOrError(ctx, p, item, width) + "\n" + text.String(), false
 	case *api.Pool:
 		var text bytes.Buffer
-		if err := render.PoolDetails(&text, []*api.Pool{x}, options); err != nil {
+		if err := tables.PoolDetails(&text, []*api.Pool{x}, options); err != nil {
 			return err.Error(), false
 		}
 		return text.String() + "\n" + treeOrError(ctx, p, item, width), false

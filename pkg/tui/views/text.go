@@ -16,6 +16,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain"
 	"github.com/kubectl-dra/kubectl-dra/pkg/inventory"
 	"github.com/kubectl-dra/kubectl-dra/pkg/render"
+	"github.com/kubectl-dra/kubectl-dra/pkg/render/explanation"
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/live"
 )
 
@@ -62,7 +63,7 @@ func WhyText(item any) *Text {
 				return "", err
 			}
 			var text bytes.Buffer
-			err = render.Explanation(&text, answer, render.Options{Width: width, Color: true})
+			err = explanation.Full(&text, answer, render.Options{Width: width, Color: true})
 			return text.String(), err
 		},
 	}

@@ -15,6 +15,7 @@ import (
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/inventory"
 	"github.com/kubectl-dra/kubectl-dra/pkg/render"
+	"github.com/kubectl-dra/kubectl-dra/pkg/render/tables"
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/live"
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/widget"
 )
@@ -26,7 +27,7 @@ func (c *Catalog) content(ctx context.Context, p *live.Picture, known *live.Caus
 		return newNodes(p, c.Look), nil
 	case Pools:
 		return &widget.ListOf[api.Pool]{
-			Items: p.Pools, Cols: widget.First(render.PoolColumns(), "Pool", "Driver", "State", "Total", "Free", "Allocated", "Shared", "Blocked", "Tainted", "Unhealthy", "Unusable"), ID: inventory.PoolName, Pins: 2,
+			Items: p.Pools, Cols: widget.First(tables.PoolColumns(), "Pool", "Driver", "State", "Total", "Free", "Allocated", "Shared", "Blocked", "Tainted", "Unhealthy", "Unusable"), ID: inventory.PoolName, Pins: 2,
 			State: poolTone, StateColumn: "State", Say: func(x *api.Pool) string { return x.Reason },
 		}, nil
 	case Devices:
@@ -35,18 +36,18 @@ func (c *Catalog) content(ctx context.Context, p *live.Picture, known *live.Caus
 			State: deviceTone, StateColumn: "State", Say: deviceRemark,
 		}, nil
 	case Claims:
-		return newClaims(p.Claims(), widget.First(render.ClaimColumns(true), "Namespace", "Name", "State", "Devices", "Pods", "Age", "Stage", "Flags")), nil
+		return newClaims(p.Claims(), widget.First(tables.ClaimColumns(true), "Namespace", "Name", "State", "Devices", "Pods", "Age", "Stage", "Flags")), nil
 	case Pending:
 		return newPending(p, known), nil
 	case Classes:
 		classes, err := p.Inventory.Classes(ctx)
 		return &widget.ListOf[api.Class]{
-			Items: classes, Cols: render.ClassColumns(), ID: func(x *api.Class) string { return x.Name },
+			Items: classes, Cols: tables.ClassColumns(), ID: func(x *api.Class) string { return x.Name },
 			Say: func(x *api.Class) string { return x.Failure }, State: classTone, StateColumn: "Failing",
 		}, err
 	case Taints:
 		return &widget.ListOf[api.Taint]{
-			Items: p.Inventory.Taints(), Cols: widget.First(render.TaintColumns(p.Cluster.Snapshot.Now()), "Taint", "Devices", "Claims", "Pods", "Age", "From", "Next eviction"), ID: func(x *api.Taint) string { return inventory.TaintText(x) + "/" + x.Rule + "/" + x.Driver },
+			Items: p.Inventory.Taints(), Cols: widget.First(tables.TaintColumns(p.Cluster.Snapshot.Now()), "Taint", "Devices", "Claims", "Pods", "Age", "From", "Next eviction"), ID: func(x *api.Taint) string { return inventory.TaintText(x) + "/" + x.Rule + "/" + x.Driver },
 			State: taintTone, StateColumn: "Taint",
 		}, nil
 	case Causes:
@@ -55,7 +56,7 @@ func (c *Catalog) content(ctx context.Context, p *live.Picture, known *live.Caus
 		return newFindings(known), nil
 	case Teams:
 		return &widget.ListOf[inventory.Team]{
-			Items: p.Inventory.Teams(), Cols: render.TeamColumns(), ID: func(x *inventory.Team) string { return x.Namespace + "/" + x.Class }, Pins: 2,
+			Items: p.Inventory.Teams(), Cols: tables.TeamColumns(), ID: func(x *inventory.Team) string { return x.Namespace + "/" + x.Class }, Pins: 2,
 			State: teamTone, StateColumn: "Waiting",
 		}, nil
 	case Pods:
@@ -86,7 +87,7 @@ func poolTone(p *api.Pool) widget.Tone {
 // deviceColumns say in the state of a device, too, that it is unhealthy or used although it
 // is tainted: on most terminals, there is no room for the columns about that.
 func deviceColumns() []render.Column[api.Device] {
-	columns := widget.First(render.DeviceColumns(nil), "Pool", "Device", "State", "Claim", "Pods", "Health", "Taints")
+	columns := widget.First(tables.DeviceColumns(nil), "Pool", "Device", "State", "Claim", "Pods", "Health", "Taints")
 	for i := range columns {
 		if columns[i].Name != "State" {
 			continue
@@ -192,7 +193,7 @@ func teamTone(t *inventory.Team) widget.Tone {
 // newPods lists the pods that use claims.
 func newPods(p *live.Picture) widget.Content {
 	return &widget.ListOf[inventory.Pod]{
-		Items: p.Inventory.Pods(), Cols: render.PodColumns(), ID: func(x *inventory.Pod) string { return x.Namespace + "/" + x.Name }, Pins: 2,
+		Items: p.Inventory.Pods(), Cols: tables.PodColumns(), ID: func(x *inventory.Pod) string { return x.Namespace + "/" + x.Name }, Pins: 2,
 		State: podTone, StateColumn: "Phase",
 	}
 }
