@@ -27,39 +27,17 @@ type LostPool struct {
 	Claims  []*resourceapi.ResourceClaim
 }
 
-// LostPools lists the lost pools by driver and name. There are none if slices could not be
-// read. A device that is [DeviceReady] is not lost: its driver has moved it into a pod.
-func (c *Cluster) LostPools() []LostPool { return c.lost() }
-
-// LostPoolsOf lists the lost pools of a claim's devices, with the claim's devices in each.
-func (c *Cluster) LostPoolsOf(claim *resourceapi.ResourceClaim) []LostPool {
-	same := func(other *resourceapi.ResourceClaim) bool {
-		return other.Namespace == claim.Namespace && other.Name == claim.Name
-	}
-	var lost []LostPool
-	for _, p := range c.LostPools() {
-		if !slices.ContainsFunc(p.Claims, same) {
-			continue
-		}
-		p.Claims = []*resourceapi.ResourceClaim{claim}
-		p.Devices = slices.DeleteFunc(slices.Clone(p.Devices), func(id DeviceID) bool {
-			return !slices.ContainsFunc(c.Usage.Holders(id), func(h Holder) bool { return same(h.Claim) })
-		})
-		lost = append(lost, p)
-	}
-	return lost
-}
-
-func (c *Cluster) findLost() []LostPool {
-	if c.Snapshot.Gap(snapshot.ResourceSlices) != nil {
+// findLost lists the lost pools by driver and name.
+func findLost(snap *snapshot.Snapshot, pools *Pools, usage *Usage) []LostPool {
+	if snap.Gap(snapshot.ResourceSlices) != nil {
 		return nil
 	}
 	published := map[snapshot.PoolID]bool{}
-	for _, pool := range c.Pools.All() {
+	for _, pool := range pools.All() {
 		published[snapshot.PoolID{Driver: pool.Driver, Name: pool.Name}] = true
 	}
 	var lost []LostPool
-	for name, pool := range c.Usage.pools.All() {
+	for name, pool := range usage.pools.All() {
 		if published[name] {
 			continue
 		}

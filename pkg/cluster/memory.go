@@ -6,25 +6,10 @@ package cluster
 import (
 	"maps"
 	"reflect"
-	"sync"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 )
-
-// Follower is a result about a cluster that a package above computes and keeps with
-// [Remember].
-type Follower interface {
-	// Follow returns the part of it that still holds in the cluster after a change. It must
-	// not keep the old cluster in memory.
-	Follow(after *Cluster, d *Delta) Follower
-}
-
-// memory has the followers of a cluster by their types.
-type memory struct {
-	mutex     sync.RWMutex
-	followers map[reflect.Type]Follower
-}
 
 // follow returns the memory of the cluster after a change.
 func (m *memory) follow(c *Cluster, d *Delta) *memory {

@@ -152,12 +152,6 @@ type nodeUsage struct {
 // nodeUsages has the usages by the name of the node. Nodes without pods have none.
 type nodeUsages = layers[string, *nodeUsage]
 
-// takesNode reports whether a pod uses resources of its node. As for the scheduler,
-// finished pods use none, and pods being deleted do.
-func takesNode(pod *corev1.Pod) bool {
-	return pod.Spec.NodeName != "" && !snapshot.Finished(pod)
-}
-
 // sumUsage adds up the pods of each node, starting from an earlier sum and the changes
 // since.
 func (g *Gates) sumUsage(before nodeUsages, changed *difference[*corev1.Pod]) nodeUsages {

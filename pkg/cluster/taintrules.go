@@ -10,7 +10,6 @@ import (
 	resourceapi "k8s.io/api/resource/v1"
 	"k8s.io/utils/ptr"
 
-	"github.com/kubectl-dra/kubectl-dra/pkg/behavior"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
@@ -56,26 +55,4 @@ func ruleSelects(rule *resourceapi.DeviceTaintRule, id DeviceID) bool {
 		ptr.Deref(selector.Driver, id.Driver) == id.Driver &&
 		ptr.Deref(selector.Pool, id.Pool) == id.Pool &&
 		ptr.Deref(selector.Device, id.Device) == id.Device
-}
-
-// TaintsAll reports whether a rule taints every device, whatever its driver, for the scheduler.
-func (t *Taints) TaintsAll(rule *resourceapi.DeviceTaintRule) bool {
-	return ruleTaints(rule, DeviceID{}, t.gates.openRules)
-}
-
-// OpenRuleText describes the effect of a rule without a selector in the cluster's release.
-// It is empty for other rules.
-func (t *Taints) OpenRuleText(rule *resourceapi.DeviceTaintRule) string {
-	const bug = "before 1.37.1 kube-scheduler takes that for all devices, while no pod is evicted (kubernetes/kubernetes#141620)"
-	text := "rule " + rule.Name + " has no deviceSelector: "
-	switch {
-	case rule.Spec.DeviceSelector != nil:
-		return ""
-	case t.varies(behavior.OpenRuleTaintsAll):
-		return text + "it selects no device, but " + bug
-	case t.gates.openRules:
-		return text + bug
-	default:
-		return text + "it selects no device"
-	}
 }
