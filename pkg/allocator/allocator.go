@@ -92,6 +92,16 @@ func allocatorFor(facts *cluster.Cluster, opts []Option) *Allocator {
 	return a
 }
 
+// searchBehaviors lists the behaviors of earlier releases that [Allocate] repeats.
+// [behavior.Permutes] alone changes no verdict.
+func searchBehaviors() []behavior.Behavior {
+	return []behavior.Behavior{
+		behavior.AllWithCountersPanics, behavior.CountsOverflow, behavior.RejectedKeepsCounters, behavior.CountersByPoolName,
+		behavior.SharesChargedTwice, behavior.SharesNotCharged, behavior.CountersConcernAll, behavior.DistinctPerRequest,
+		behavior.AllLeavesOutFull, behavior.CapacityWraps, behavior.AlternativesMixedUp,
+	}
+}
+
 // Follow returns an allocator with the same options for the cluster after a change. It knows
 // the compiled expressions of this one.
 func (a *Allocator) Follow(c *cluster.Cluster, _ *cluster.Delta) cluster.Follower {

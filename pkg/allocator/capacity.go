@@ -5,7 +5,6 @@ package allocator
 
 import (
 	"fmt"
-	"maps"
 	"math"
 
 	resourceapi "k8s.io/api/resource/v1"
@@ -13,36 +12,6 @@ import (
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/behavior"
 )
-
-// capacities are amounts by name.
-type capacities map[resourceapi.QualifiedName]resource.Quantity
-
-// with adds amounts. The result is not nil.
-func (c capacities) with(amounts map[resourceapi.QualifiedName]resource.Quantity) capacities {
-	sum := capacities{}
-	maps.Copy(sum, c)
-	for name, amount := range amounts {
-		total := sum[name].DeepCopy()
-		total.Add(amount)
-		sum[name] = total
-	}
-	return sum
-}
-
-// without takes amounts away. The result is nil if nothing is left.
-func (c capacities) without(amounts map[resourceapi.QualifiedName]resource.Quantity) capacities {
-	rest, empty := capacities{}, true
-	for name, total := range c {
-		left := total.DeepCopy()
-		left.Sub(amounts[name])
-		rest[name] = left
-		empty = empty && left.IsZero()
-	}
-	if empty {
-		return nil
-	}
-	return rest
-}
 
 // enough reports whether a device has the capacity that a request takes: of the rest, or of
 // all that it has.
@@ -138,18 +107,6 @@ func (s *search) taken(asked *resource.Quantity, capacity resourceapi.DeviceCapa
 		}
 	}
 	return asked.DeepCopy()
-}
-
-// stored returns amounts as the API server stores them, by parsing the written form.
-func stored(amounts map[resourceapi.QualifiedName]resource.Quantity) map[resourceapi.QualifiedName]resource.Quantity {
-	if amounts == nil {
-		return nil
-	}
-	read := map[resourceapi.QualifiedName]resource.Quantity{}
-	for name, amount := range amounts {
-		read[name] = resource.MustParse(amount.String())
-	}
-	return read
 }
 
 // overflows reports whether rounding up leaves the numbers of the machine.

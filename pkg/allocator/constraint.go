@@ -8,12 +8,8 @@ import (
 	"slices"
 	"strings"
 
-	corev1 "k8s.io/api/core/v1"
 	resourceapi "k8s.io/api/resource/v1"
-	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/uuid"
 	"k8s.io/dynamic-resource-allocation/resourceclaim"
-	"k8s.io/utils/ptr"
 )
 
 // constraint is a constraint of a claim with the values of the devices that it has.
@@ -119,44 +115,4 @@ func tainted(d *device, r *request) bool {
 		return (taint.Effect == resourceapi.DeviceTaintEffectNoSchedule || taint.Effect == resourceapi.DeviceTaintEffectNoExecute) &&
 			!slices.ContainsFunc(r.Tolerations, func(t resourceapi.DeviceToleration) bool { return resourceclaim.ToleratesTaint(t, taint) })
 	})
-}
-
-func (*search) shareID() types.UID { return uuid.NewUUID() }
-
-// nodes returns the node selector of an allocation: it selects the node if a device is bound
-// to it, else all nodes that every device allows; nil if devices allow all nodes.
-func (s *search) nodes(results []found) (*corev1.NodeSelector, error) {
-	term := corev1.NodeSelectorTerm{}
-	for _, f := range results {
-		d := s.devices[f.device]
-		node, _, selector := d.NodeSelection()
-		if ptr.Deref(node, "") != "" || ptr.Deref(d.BindsToNode, false) {
-			term = corev1.NodeSelectorTerm{MatchFields: []corev1.NodeSelectorRequirement{{Key: "metadata.name", Operator: corev1.NodeSelectorOpIn, Values: []string{s.Node.Name}}}}
-			return &corev1.NodeSelector{NodeSelectorTerms: []corev1.NodeSelectorTerm{term}}, nil
-		}
-		if selector == nil || len(selector.NodeSelectorTerms) == 0 {
-			continue
-		}
-		if len(selector.NodeSelectorTerms) > 1 {
-			return nil, fmt.Errorf("unsupported ResourceSlice.NodeSelector with %d terms", len(selector.NodeSelectorTerms))
-		}
-		term.MatchFields = merge(term.MatchFields, selector.NodeSelectorTerms[0].MatchFields)
-		term.MatchExpressions = merge(term.MatchExpressions, selector.NodeSelectorTerms[0].MatchExpressions)
-	}
-	if len(term.MatchFields)+len(term.MatchExpressions) == 0 {
-		return nil, nil
-	}
-	return &corev1.NodeSelector{NodeSelectorTerms: []corev1.NodeSelectorTerm{term}}, nil
-}
-
-// merge adds the requirements that are not there yet.
-func merge(to, from []corev1.NodeSelectorRequirement) []corev1.NodeSelectorRequirement {
-	for _, r := range from {
-		if !slices.ContainsFunc(to, func(other corev1.NodeSelectorRequirement) bool {
-			return other.Key == r.Key && other.Operator == r.Operator && slices.Equal(other.Values, r.Values)
-		}) {
-			to = append(to, r)
-		}
-	}
-	return to
 }

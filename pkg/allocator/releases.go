@@ -69,16 +69,6 @@ func (a *Allocator) Differs(node *corev1.Node, claims []*resourceapi.ResourceCla
 	})
 }
 
-// searchBehaviors lists the behaviors of earlier releases that [Allocate] repeats.
-// [behavior.Permutes] alone changes no verdict.
-func searchBehaviors() []behavior.Behavior {
-	return []behavior.Behavior{
-		behavior.AllWithCountersPanics, behavior.CountsOverflow, behavior.RejectedKeepsCounters, behavior.CountersByPoolName,
-		behavior.SharesChargedTwice, behavior.SharesNotCharged, behavior.CountersConcernAll, behavior.DistinctPerRequest,
-		behavior.AllLeavesOutFull, behavior.CapacityWraps, behavior.AlternativesMixedUp,
-	}
-}
-
 // hasCounters reports whether a pool of a node has counters.
 func (a *Allocator) hasCounters(node *corev1.Node) bool {
 	pools, err := a.Facts.Pools.For(node)

@@ -5,7 +5,6 @@ package allocator
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 
@@ -13,35 +12,14 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/utils/ptr"
 
-	"github.com/kubectl-dra/kubectl-dra/pkg/behavior"
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 )
-
-// errTooMany means that a claim gets more devices with these choices than it can have.
-var errTooMany = errors.New("allocation max size exceeded")
-
-// device is a device of the node, and what the search has reserved of it.
-type device struct {
-	*cluster.Device
-	pool *cluster.NodePool
-	// shared devices can have several claims.
-	shared bool
-	// claims has a bit for each claim that has the device.
-	claims uint64
-	// shares is the capacity that the shares of the search take, nil if there are none.
-	shares capacities
-}
 
 // found is a device that a request gets.
 type found struct {
 	request *request
 	device  int
 	takes   map[resourceapi.QualifiedName]resource.Quantity
-}
-
-// position is the next step of the search.
-type position struct {
-	claim, choice, alternative, device int
 }
 
 // search is one search on a node.
@@ -85,215 +63,32 @@ func newSearch(ctx context.Context, q Question) *search {
 	return s
 }
 
-// next looks for all that is left from a position on. chosen is true if the alternative is
-// decided; devices before from were tried.
-func (s *search) next(p position, chosen bool, from int) (bool, error) {
-	if s.ctx.Err() != nil {
-		return false, fmt.Errorf("filter operation aborted: %w", context.Cause(s.ctx))
-	}
-	if p.claim >= len(s.Claims) {
-		return true, nil
-	}
-	if p.choice >= len(s.choices[p.claim]) {
-		done, err := s.next(position{claim: p.claim + 1}, false, 0)
-		if errors.Is(err, errTooMany) {
-			return false, nil
-		}
-		return done, err
-	}
-	c := &s.choices[p.claim][p.choice]
-	if c.prioritized && !chosen {
-		return s.firstAvailable(p, len(c.alternatives))
-	}
-	r := &c.alternatives[p.alternative]
-	if r.All() && len(r.all) == 0 {
+// selectable reports whether the selectors of a class and a request select a device. What
+// was found is remembered under the key.
+func (s *search) selectable(key matchKey, r *request, at int) (bool, error) {
+	device := s.devices[at].Device
+	if len(device.BindingConditions) > 0 && !s.Facts.Gates.BindingConditions() {
 		return false, nil
 	}
-	if p.device >= r.count {
-		return s.next(position{claim: p.claim, choice: p.choice + 1}, false, 0)
+	key.device = at
+	if known, ok := s.matches[key]; ok {
+		return known, nil
 	}
-	has := len(s.results[p.claim])
-	if tooMany := r.count-p.device > resourceapi.AllocationResultsMaxSize-has; tooMany &&
-		(!s.Behaves(behavior.CountsOverflow) || has+r.count-p.device > resourceapi.AllocationResultsMaxSize) {
-		return false, errTooMany
-	}
-	if r.All() {
-		after := p
-		after.device++
-		if s.Behaves(behavior.AlternativesMixedUp) {
-			after.alternative = 0
-		}
-		taken, done, err := s.try(p, after, r.all[p.device], 0, chosen)
-		return taken && done, err
-	}
-	return s.anyDevice(p, r, chosen, from)
-}
-
-// firstAvailable tries one alternative after the other.
-func (s *search) firstAvailable(p position, alternatives int) (bool, error) {
-	tooMany := true
-	for p.alternative = range alternatives {
-		done, err := s.next(p, true, 0)
-		if errors.Is(err, errTooMany) {
-			continue
-		}
-		if tooMany = false; err != nil || done {
-			return done && err == nil, err
-		}
-	}
-	if tooMany {
-		return false, errTooMany
-	}
-	return false, nil
-}
-
-// anyDevice tries one device after the other for a request.
-func (s *search) anyDevice(p position, r *request, chosen bool, from int) (bool, error) {
-	for at := from; at < len(s.devices); at++ {
-		d := &s.devices[at]
-		if r.AdminAccess && d.claims&(1<<p.claim) != 0 || !r.AdminAccess && s.inUse(d) {
-			continue
-		}
-		selectable, err := s.selectable(matchKey{p.claim, p.choice, p.alternative, 0}, r, at)
-		if err != nil {
-			return false, err
-		}
-		if !selectable {
-			continue
-		}
-		if s.consumableCapacity {
-			enough, err := s.enough(r, at, true)
+	for _, selectors := range [][]resourceapi.DeviceSelector{r.class.Spec.Selectors, r.Selectors} {
+		for i := range selectors {
+			if selectors[i].CEL == nil {
+				return false, fmt.Errorf("claim %s, request %s, selector #%d: CEL expression empty", name(r.Claim), r.Name, i)
+			}
+			match, err := s.Matches(s.ctx, selectors[i].CEL.Expression, s.devices[at].Device)
 			if err != nil {
-				return false, err
+				return false, fmt.Errorf("claim %s: selector #%d on device %s: CEL runtime error: %w", name(r.Claim), i, device.ID, err)
 			}
-			if !enough {
-				continue
-			}
-		}
-		after, next := p, at+1
-		after.device++
-		if s.Behaves(behavior.Permutes) || s.Facts.Gates.Channel() == cluster.ChannelStable {
-			next = 0
-		}
-		if _, done, err := s.try(p, after, at, next, chosen); err != nil || done {
-			return done, err
-		}
-	}
-	return false, nil
-}
-
-// try takes a device and looks for all that is left.
-func (s *search) try(p, after position, at, next int, chosen bool) (taken, done bool, err error) {
-	undo, err := s.take(p, at)
-	if err != nil || undo == nil {
-		return false, false, err
-	}
-	done, err = s.next(after, chosen, next)
-	if err != nil || !done {
-		undo()
-		return true, false, err
-	}
-	return true, true, nil
-}
-
-func (s *search) inUse(d *device) bool {
-	return s.Facts.Usage.InUse(d.ID) || d.claims != 0
-}
-
-// take reserves a device for a request, unless something keeps the request from it. It
-// returns what gives it back.
-func (s *search) take(p position, at int) (func(), error) {
-	d, r := &s.devices[at], &s.choices[p.claim][p.choice].alternatives[p.alternative]
-	switch {
-	case !d.shared && r.AdminAccess && d.claims&(1<<p.claim) != 0, !r.AdminAccess && s.inUse(d):
-		return nil, nil
-	case len(d.ConsumesCounters) > 0 && !s.Facts.Gates.Enabled(cluster.GatePartitionableDevices):
-		return nil, nil
-	}
-	charged := false
-	if len(d.ConsumesCounters) > 0 && (!d.shared || !s.sharedAlready(d)) {
-		if r.All() && s.Behaves(behavior.AllWithCountersPanics) {
-			return nil, &ReleasePanicError{behavior.AllWithCountersPanics, fmt.Sprintf("claim %s, request %s: device %s consumes counters", name(r.Claim), r.Name, d.ID)}
-		}
-		if !s.counters.charge(d) {
-			return nil, nil
-		}
-		charged = true
-	}
-	leaks := s.Behaves(behavior.RejectedKeepsCounters)
-	giveUp := func() {
-		if charged && !leaks {
-			s.counters.release(d)
-		}
-	}
-	if s.Facts.Gates.Enabled(cluster.GateDeviceTaints) && tainted(d, r) {
-		giveUp()
-		return nil, nil
-	}
-	for i, c := range s.constraints[p.claim] {
-		if c.add(r, d) {
-			continue
-		}
-		giveUp()
-		if r.All() {
-			return nil, fmt.Errorf("claim %s, request %s: cannot add device %s because a claim constraint would not be satisfied", name(r.Claim), r.Name, d.ID)
-		}
-		for _, added := range s.constraints[p.claim][:i] {
-			added.remove(r, d)
-		}
-		return nil, nil
-	}
-	if !d.shared {
-		d.claims |= 1 << p.claim
-	}
-	var takes map[resourceapi.QualifiedName]resource.Quantity
-	marked := d.shares != nil
-	if s.consumableCapacity {
-		enough, err := s.enough(r, at, true)
-		if err != nil {
-			return nil, err
-		}
-		if !enough {
-			if !leaks {
-				d.claims &^= 1 << p.claim
-				s.removeFromConstraints(p, r, d)
-			}
-			giveUp()
-			return nil, nil
-		}
-		if d.shared {
-			takes = s.takes(r, d)
-			d.shares = d.shares.with(takes)
-		}
-	}
-	before := len(s.results[p.claim])
-	s.results[p.claim] = append(s.results[p.claim], found{request: r, device: at, takes: takes})
-	return func() {
-		s.results[p.claim] = s.results[p.claim][:before]
-		s.removeFromConstraints(p, r, d)
-		d.claims &^= 1 << p.claim
-		if d.shared && (takes != nil || !leaks) {
-			d.shares = d.shares.without(takes)
-			if d.shares == nil && marked && !leaks {
-				d.shares = capacities{}
+			if !match {
+				s.matches[key] = false
+				return false, nil
 			}
 		}
-		if charged && (!d.shared || !leaks) {
-			s.counters.release(d)
-		}
-	}, nil
-}
-
-func (s *search) removeFromConstraints(p position, r *request, d *device) {
-	for _, c := range s.constraints[p.claim] {
-		c.remove(r, d)
 	}
-}
-
-// sharedAlready reports whether the counters of a shared device count as charged.
-func (s *search) sharedAlready(d *device) bool {
-	if s.Facts.Usage.Consumed(d.ID) != nil || d.shares != nil {
-		return true
-	}
-	return s.Facts.Usage.Shared(d.ID) && !s.Behaves(behavior.SharesNotCharged) && !s.Behaves(behavior.SharesChargedTwice)
+	s.matches[key] = true
+	return true, nil
 }

@@ -1,0 +1,129 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package allocator
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	resourceapi "k8s.io/api/resource/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/uuid"
+	"k8s.io/utils/ptr"
+
+	"github.com/kubectl-dra/kubectl-dra/pkg/behavior"
+	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
+)
+
+// Allocate searches as the allocator does. It returns nil without an error if it finds
+// nothing.
+func Allocate(ctx context.Context, q Question) ([]resourceapi.AllocationResult, error) {
+	s := newSearch(ctx, q)
+	for i := range q.Claims {
+		if err := s.prepare(i); err != nil {
+			return nil, err
+		}
+	}
+	switch done, err := s.next(position{}, false, 0); {
+	case errors.Is(err, errTooMany) && s.Behaves(behavior.Permutes) && !s.Facts.Gates.Enabled(cluster.GatePrioritizedList):
+		// The implementation that knows no alternatives has no such error.
+		return nil, nil
+	case err != nil:
+		return nil, err
+	case done:
+		return s.allocations()
+	}
+	for _, pool := range q.Pools {
+		if pool.Invalid != "" {
+			return nil, ErrInvalidPool
+		}
+	}
+	return nil, nil
+}
+
+// allocations returns the result.
+func (s *search) allocations() ([]resourceapi.AllocationResult, error) {
+	allocations := make([]resourceapi.AllocationResult, len(s.Claims))
+	for i, results := range s.results {
+		for _, found := range results {
+			device := s.devices[found.device]
+			result := resourceapi.DeviceRequestAllocationResult{
+				Request: found.request.Name, Driver: device.ID.Driver, Pool: device.ID.Pool, Device: device.ID.Device,
+				Tolerations: found.request.Tolerations, ConsumedCapacity: stored(found.takes),
+			}
+			if found.request.AdminAccess {
+				result.AdminAccess = ptr.To(true)
+			}
+			if device.shared {
+				result.ShareID = ptr.To(s.shareID())
+			}
+			if s.Facts.Gates.BindingConditions() {
+				result.BindingConditions, result.BindingFailureConditions = device.BindingConditions, device.BindingFailureConditions
+			}
+			allocations[i].Devices.Results = append(allocations[i].Devices.Results, result)
+		}
+		selector, err := s.nodes(results)
+		if err != nil {
+			return nil, err
+		}
+		allocations[i].NodeSelector = selector
+	}
+	return allocations, nil
+}
+
+// nodes returns the node selector of an allocation: it selects the node if a device is bound
+// to it, else all nodes that every device allows; nil if devices allow all nodes.
+func (s *search) nodes(results []found) (*corev1.NodeSelector, error) {
+	term := corev1.NodeSelectorTerm{}
+	for _, f := range results {
+		d := s.devices[f.device]
+		node, _, selector := d.NodeSelection()
+		if ptr.Deref(node, "") != "" || ptr.Deref(d.BindsToNode, false) {
+			term = corev1.NodeSelectorTerm{MatchFields: []corev1.NodeSelectorRequirement{{Key: "metadata.name", Operator: corev1.NodeSelectorOpIn, Values: []string{s.Node.Name}}}}
+			return &corev1.NodeSelector{NodeSelectorTerms: []corev1.NodeSelectorTerm{term}}, nil
+		}
+		if selector == nil || len(selector.NodeSelectorTerms) == 0 {
+			continue
+		}
+		if len(selector.NodeSelectorTerms) > 1 {
+			return nil, fmt.Errorf("unsupported ResourceSlice.NodeSelector with %d terms", len(selector.NodeSelectorTerms))
+		}
+		term.MatchFields = merge(term.MatchFields, selector.NodeSelectorTerms[0].MatchFields)
+		term.MatchExpressions = merge(term.MatchExpressions, selector.NodeSelectorTerms[0].MatchExpressions)
+	}
+	if len(term.MatchFields)+len(term.MatchExpressions) == 0 {
+		return nil, nil
+	}
+	return &corev1.NodeSelector{NodeSelectorTerms: []corev1.NodeSelectorTerm{term}}, nil
+}
+
+// merge adds the requirements that are not there yet.
+func merge(to, from []corev1.NodeSelectorRequirement) []corev1.NodeSelectorRequirement {
+	for _, r := range from {
+		if !slices.ContainsFunc(to, func(other corev1.NodeSelectorRequirement) bool {
+			return other.Key == r.Key && other.Operator == r.Operator && slices.Equal(other.Values, r.Values)
+		}) {
+			to = append(to, r)
+		}
+	}
+	return to
+}
+
+func (*search) shareID() types.UID { return uuid.NewUUID() }
+
+// stored returns amounts as the API server stores them, by parsing the written form.
+func stored(amounts map[resourceapi.QualifiedName]resource.Quantity) map[resourceapi.QualifiedName]resource.Quantity {
+	if amounts == nil {
+		return nil
+	}
+	read := map[resourceapi.QualifiedName]resource.Quantity{}
+	for name, amount := range amounts {
+		read[name] = resource.MustParse(amount.String())
+	}
+	return read
+}
