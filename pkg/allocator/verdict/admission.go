@@ -16,6 +16,12 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
+// finder collects the obstacles of one pod, and the possible ones.
+type finder struct {
+	*Verdict
+	unevaluated []Unevaluated
+}
+
 // refusals returns the ResourceQuotas and LimitRanges that refuse objects not yet created:
 // the claims of a pod, and with -f the pod or the claim itself. Quota is enforced at
 // creation only: existing objects are not affected.

@@ -6,6 +6,7 @@ package verdict
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	resourceapi "k8s.io/api/resource/v1"
@@ -57,4 +58,10 @@ func QuestionOnNode(ctx context.Context, q *funnel.Question, c *cluster.Cluster,
 		}
 	}
 	return one, nil
+}
+
+// MayFail reports whether a selector fails on a device of a node, which ends the
+// attempt for all nodes if the allocator gets to see it.
+func MayFail(ctx context.Context, q *funnel.Question, node *corev1.Node) bool {
+	return slices.ContainsFunc(q.Reach.Pools[node.Name], func(pool *cluster.NodePool) bool { return q.SelectorFails(ctx, pool, node) })
 }

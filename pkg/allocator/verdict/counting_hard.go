@@ -65,12 +65,6 @@ func TooFewDevices(ctx context.Context, q *funnel.Question, node *corev1.Node) b
 	return short && combinations(q, node.Name) < longSearch && !MayFail(ctx, q, node)
 }
 
-// differsFromCounting reports whether the release of the cluster may decide otherwise than counting.
-func differsFromCounting(q *funnel.Question, node *corev1.Node) bool {
-	claims, err := q.ClaimsFor(node)
-	return err == nil && allocator.Of(q.Cluster).Differs(node, claims)
-}
-
 // mayEndOtherwise reports whether the allocator may end with an error where it finds nothing in
 // a pool, or may allocate a device of it more than once.
 func mayEndOtherwise(pool *cluster.NodePool) bool {
@@ -90,12 +84,6 @@ func IsHardAlone(ctx context.Context, q *funnel.Question, node *corev1.Node) boo
 	}
 	one, err := QuestionOnNode(ctx, q, q.Cluster, node, claims)
 	return err == nil && IsHard(ctx, one, node)
-}
-
-// MayFail reports whether a selector fails on a device of a node, which ends the
-// attempt for all nodes if the allocator gets to see it.
-func MayFail(ctx context.Context, q *funnel.Question, node *corev1.Node) bool {
-	return slices.ContainsFunc(q.Reach.Pools[node.Name], func(pool *cluster.NodePool) bool { return q.SelectorFails(ctx, pool, node) })
 }
 
 // combinations estimates, as a power of two, how many sets of devices the

@@ -241,3 +241,9 @@ func CountingAnswer(ctx context.Context, q *funnel.Question, node *corev1.Node) 
 	}
 	return decision.Decide(allocator.Counted(ctx, stepsPerLook), &built.Problem).Answer
 }
+
+// differsFromCounting reports whether the release of the cluster may decide otherwise than counting.
+func differsFromCounting(q *funnel.Question, node *corev1.Node) bool {
+	claims, err := q.ClaimsFor(node)
+	return err == nil && allocator.Of(q.Cluster).Differs(node, claims)
+}

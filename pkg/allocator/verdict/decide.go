@@ -6,7 +6,6 @@ package verdict
 import (
 	"cmp"
 	"context"
-	"errors"
 	"slices"
 	"strings"
 	"sync"
@@ -153,43 +152,6 @@ func (v *Verdict) ofNodes() api.Verdict {
 	}
 	return api.Fits
 }
-
-// ErrorCode finds the code for an error of the allocator. Upstream has no error types, only texts
-// (structured/internal/*/allocator_*.go).
-func ErrorCode(err error) api.Code {
-	var panicked *allocator.PanicError
-	if errors.As(err, &panicked) {
-		return api.AllocatorPanic
-	}
-	if allocator.Panics(err) {
-		return api.SchedulerBug
-	}
-	text := err.Error()
-	for _, known := range []struct {
-		part string
-		code api.Code
-	}{
-		{"could not retrieve device class", api.ClassNotFound},
-		{"feature is disabled", api.FeatureDisabled},
-		{selectorCompileError, api.SelectorError},
-		{"CEL runtime error", api.SelectorError},
-		{"derived attribute", api.SelectorError},
-		{"is currently being updated", api.PoolIncomplete},
-		{"is currently invalid", api.PoolInvalid},
-		{"exceeds the claim limit", api.ClaimLimitExceeded},
-		{"constraint would not be satisfied", api.ConstraintUnsatisfiable},
-		{"checking capacity for device", api.CapacityInsufficient},
-	} {
-		if strings.Contains(text, known.part) {
-			return known.code
-		}
-	}
-	return api.AllocatorError
-}
-
-// selectorCompileError is upstream's error for an expression that does not compile
-// (structured/internal/*/allocator_*.go, selectorsMatch).
-const selectorCompileError = "CEL compile error"
 
 // IsCompileError reports whether the allocator gave up because of an expression that does not
 // compile.

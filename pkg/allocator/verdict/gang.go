@@ -17,23 +17,6 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
-// gang is a PodGroup whose pods are placed as a whole or not at all, or a
-// CompositePodGroup with such groups below it.
-type gang struct {
-	tree *target.GroupTree
-	// parent is the CompositePodGroup that it belongs to, nil if there is none, and
-	// children are the groups of one.
-	parent   *gang
-	children []*gang
-	// pods are the waiting pods of a PodGroup; placed counts the pods with a node.
-	pods   []*Queued
-	placed int
-	// decided is set once it was decided. Then fit counts the pods that have a node or
-	// get one, or the children of which enough do.
-	decided bool
-	fit     int
-}
-
 // newGang returns a gang without pods.
 func newGang(tree *target.GroupTree, parent *gang) *gang {
 	g := &gang{tree: tree, parent: parent}
@@ -83,13 +66,6 @@ func (g *gang) readyChildren() int {
 	}
 	return count
 }
-
-// enough reports whether enough of its pods, or groups, have a node or get one.
-func (g *gang) enough() bool { return g.fit >= g.tree.MinCount }
-
-// fits reports whether the scheduler places it: enough of it fit, and of all that is
-// above it.
-func (g *gang) fits() bool { return g.enough() && (g.parent == nil || g.parent.fits()) }
 
 // known returns what an explanation of one of its pods has to know about it.
 func (g *gang) known() *target.Gang {

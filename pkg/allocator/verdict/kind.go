@@ -125,19 +125,6 @@ func (q *Queue) signature(p *Queued) string {
 	return string(data)
 }
 
-// claimUsers counts the pods that use a claim by its name.
-func claimUsers(pods []*corev1.Pod) map[types.NamespacedName]int {
-	users := map[types.NamespacedName]int{}
-	for _, pod := range pods {
-		for i := range pod.Spec.ResourceClaims {
-			if name := pod.Spec.ResourceClaims[i].ResourceClaimName; name != nil {
-				users[types.NamespacedName{Namespace: pod.Namespace, Name: *name}]++
-			}
-		}
-	}
-	return users
-}
-
 // claimKey tells claims apart, by namespace and name.
 func claimKey(claim *resourceapi.ResourceClaim) types.NamespacedName {
 	return types.NamespacedName{Namespace: claim.Namespace, Name: claim.Name}
@@ -168,4 +155,53 @@ func containerSignatures(containers []corev1.Container) []containerSignature {
 		list = append(list, containerSignature{Name: c.Name, Resources: c.Resources, Ports: c.Ports, RestartPolicy: c.RestartPolicy})
 	}
 	return list
+}
+
+// Kinds returns the kinds of the pods in the queue, in its order. Callers that know the
+// verdict about a kind pass it to [Queue.Know].
+func (q *Queue) Kinds() []*Kind {
+	slices.SortStableFunc(q.order, compareQueued)
+	var kinds []*Kind
+	seen := map[*Kind]bool{}
+	for _, p := range q.order {
+		if q.sortKind(p); !seen[p.Kind] {
+			seen[p.Kind] = true
+			kinds = append(kinds, p.Kind)
+		}
+	}
+	return kinds
+}
+
+// Apart gives each pod of a kind but the first one a kind of its own, and returns these.
+func (q *Queue) Apart(kind *Kind) []*Kind {
+	var own []*Kind
+	for _, p := range q.order {
+		if p.Kind == kind && p != kind.First {
+			p.Kind = &Kind{First: p}
+			own = append(own, p.Kind)
+		}
+	}
+	return own
+}
+
+// sortKind finds the pods that a pod is equal to. A target comes before others as the first of its
+// kind.
+func (q *Queue) sortKind(p *Queued) {
+	if p.Kind == nil {
+		key := q.signature(p)
+		if p.Member {
+			key = "member " + key
+		}
+		if p.PreemptedBy != nil {
+			// It is decided in another cluster.
+			key = "preempted " + key
+		}
+		if q.kinds[key] == nil {
+			q.kinds[key] = &Kind{First: p, key: key}
+		}
+		p.Kind = q.kinds[key]
+	}
+	if kind := p.Kind; kind.Verdict == nil && p.Target && !kind.First.Target {
+		kind.First = p
+	}
 }

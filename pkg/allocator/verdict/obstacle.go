@@ -30,9 +30,3 @@ type Unevaluated struct {
 }
 
 func (u Unevaluated) String() string { return fmt.Sprintf("%s (%s)", u.What, u.Why) }
-
-// finder collects the obstacles of one pod, and the possible ones.
-type finder struct {
-	*Verdict
-	unevaluated []Unevaluated
-}

@@ -35,13 +35,6 @@ import (
 // scheduler (minCandidateNodesAbsolute of DefaultPreemptionArgs).
 const mostCandidates = 100
 
-// candidate is a node where a pod fits once others have left; nobody if that is yet to be
-// found out.
-type candidate struct {
-	node    *corev1.Node
-	victims []*corev1.Pod
-}
-
 // compareCandidates orders nodes: first the node whose leaving pods matter the least.
 func compareCandidates(a, b *candidate) int {
 	return cmp.Or(compareVictims(a.victims, b.victims), cmp.Compare(a.node.Name, b.node.Name))
@@ -286,11 +279,4 @@ func (q *preemption) requeue(pod *corev1.Pod) {
 	q.claims[pod] = q.After.Claims.OfPod(pod)
 	at, _ := slices.BinarySearchFunc(q.order, p, compareQueued)
 	q.order = slices.Insert(q.order, at, p)
-}
-
-// reopen makes pods of a kind try a node once again.
-func (k *Kind) reopen(node *corev1.Node) {
-	if !slices.Contains(k.nodes, node) {
-		k.nodes = append(k.nodes, node)
-	}
 }

@@ -22,19 +22,6 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
-// Release has the decisions in which schedulers of the cluster's release differ from the
-// library, apart from differences that the allocator has heeded for each node.
-type Release struct {
-	Behavior behavior.Behavior
-	// Outcome is the verdict of such schedulers; Undetermined if the release is not known, and
-	// empty if that is only an assumption.
-	Outcome api.Verdict
-	// Err is an error of the library that other releases do not have, and Node a node that other
-	// releases find then.
-	Err  error
-	Node string
-}
-
 // heedRelease looks up what schedulers of the cluster's release decide otherwise than the library.
 // It is nil if nothing depends on the release.
 func (v *Verdict) heedRelease(ctx context.Context) (*Release, error) {

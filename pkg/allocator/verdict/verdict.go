@@ -5,7 +5,11 @@ package verdict
 
 import (
 	"cmp"
+	"errors"
 	"slices"
+	"strings"
+
+	"github.com/kubectl-dra/kubectl-dra/pkg/behavior"
 
 	corev1 "k8s.io/api/core/v1"
 	resourceapi "k8s.io/api/resource/v1"
@@ -75,6 +79,19 @@ type Verdict struct {
 type UnreadNode struct {
 	Node string
 	Err  error
+}
+
+// Release has the decisions in which schedulers of the cluster's release differ from the
+// library, apart from differences that the allocator has heeded for each node.
+type Release struct {
+	Behavior behavior.Behavior
+	// Outcome is the verdict of such schedulers; Undetermined if the release is not known, and
+	// empty if that is only an assumption.
+	Outcome api.Verdict
+	// Err is an error of the library that other releases do not have, and Node a node that other
+	// releases find then.
+	Err  error
+	Node string
 }
 
 // Placement is the allocator's choice on the best node.
@@ -160,3 +177,40 @@ func (v *Verdict) best() int {
 func (v *Verdict) brief() *Verdict {
 	return &Verdict{Target: v.Target, Outcome: v.Outcome, Code: v.Code, Placement: v.Placement, Life: lifecycle.Life{Stage: v.Life.Stage}, fits: v.fits}
 }
+
+// ErrorCode finds the code for an error of the allocator. Upstream has no error types, only texts
+// (structured/internal/*/allocator_*.go).
+func ErrorCode(err error) api.Code {
+	var panicked *allocator.PanicError
+	if errors.As(err, &panicked) {
+		return api.AllocatorPanic
+	}
+	if allocator.Panics(err) {
+		return api.SchedulerBug
+	}
+	text := err.Error()
+	for _, known := range []struct {
+		part string
+		code api.Code
+	}{
+		{"could not retrieve device class", api.ClassNotFound},
+		{"feature is disabled", api.FeatureDisabled},
+		{selectorCompileError, api.SelectorError},
+		{"CEL runtime error", api.SelectorError},
+		{"derived attribute", api.SelectorError},
+		{"is currently being updated", api.PoolIncomplete},
+		{"is currently invalid", api.PoolInvalid},
+		{"exceeds the claim limit", api.ClaimLimitExceeded},
+		{"constraint would not be satisfied", api.ConstraintUnsatisfiable},
+		{"checking capacity for device", api.CapacityInsufficient},
+	} {
+		if strings.Contains(text, known.part) {
+			return known.code
+		}
+	}
+	return api.AllocatorError
+}
+
+// selectorCompileError is upstream's error for an expression that does not compile
+// (structured/internal/*/allocator_*.go, selectorsMatch).
+const selectorCompileError = "CEL compile error"

@@ -1,0 +1,139 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package verdict
+
+import (
+	"context"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
+	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/target"
+	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
+	"github.com/kubectl-dra/kubectl-dra/pkg/whatif"
+)
+
+// Add puts the pods of a target into the queue.
+func (q *Queue) Add(s *target.Target) {
+	if !s.Workload {
+		p := q.add(s.Pod, s.Hypothetical)
+		p.Asked, p.Target, p.opts = true, true, s.Options
+		return
+	}
+	for _, pod := range s.New {
+		q.AddPod(pod)
+	}
+	for _, pod := range s.Users {
+		if snapshot.Waits(pod) {
+			q.AddPod(target.WithClassPriority(q.cluster.Snapshot, pod))
+		}
+	}
+}
+
+// AddPod adds a pod of a workload or a PodGroup. If that is a gang, all of its pods are decided at
+// the same time.
+func (q *Queue) AddPod(pod *corev1.Pod) {
+	p := q.add(pod, target.Hypothetical(pod))
+	p.Asked = true
+	q.joinGang(p)
+}
+
+// Decide goes through the queue. As long as nothing that was asked about fits, nobody can take
+// anything from it, and the others are left out. If Planned is set, pods that others may have made
+// room for are tried again: a pod that keeps near to other pods, or that shares a claim with one.
+func (q *Queue) Decide(ctx context.Context) error {
+	fits := false
+	for _, kind := range q.Kinds() {
+		if err := q.decideKind(ctx, kind); err != nil {
+			return err
+		}
+		fits = fits || q.placeable(kind)
+	}
+	if !fits && !q.Preempts {
+		return nil
+	}
+	for _, pod := range q.cluster.Snapshot.Pods {
+		if snapshot.Waits(pod) && len(pod.Spec.SchedulingGates) == 0 && len(q.claimsOf(pod)) > 0 {
+			q.add(target.WithClassPriority(q.cluster.Snapshot, pod), false)
+		}
+	}
+	slices.SortStableFunc(q.order, compareQueued)
+	// Pods that are preempted are added behind the decided pod.
+	for at := 0; at <= q.last(); at++ {
+		if err := q.decide(ctx, q.order[at]); err != nil {
+			return err
+		}
+	}
+	if !q.Planned {
+		return nil
+	}
+	return q.retry(ctx)
+}
+
+// retry tries pods again until none of them fits that others have made room for.
+func (q *Queue) retry(ctx context.Context) error {
+	for placed := true; placed; {
+		placed = false
+		for _, p := range q.order {
+			if p.Reservation != nil || p.gang != nil || len(p.Pod.Spec.SchedulingGates) > 0 || !q.dependsOnOthers(p.Pod) || p.Kind.Verdict.Outcome != api.Fits && p.Kind.Verdict.Outcome != api.DoesNotFit {
+				continue
+			}
+			r, err := allocator.Place(ctx, q.After, p.Pod, nil)
+			if err != nil && ctx.Err() != nil {
+				return err
+			}
+			if r == nil {
+				continue
+			}
+			q.After = q.After.Amended(whatif.Reserve(q.After.Snapshot, *r))
+			p.Reservation, p.Before, placed = r, nil, true
+		}
+	}
+	return nil
+}
+
+// last returns the place in the queue of the last pod that has to be decided.
+func (q *Queue) last() int {
+	for at := len(q.order) - 1; at > 0; at-- {
+		if q.order[at].Asked {
+			return at
+		}
+	}
+	return 0
+}
+
+// decide finds out what the next pod of the queue gets.
+func (q *Queue) decide(ctx context.Context, p *Queued) error {
+	q.sortKind(p)
+	if err := q.decideKind(ctx, p.Kind); err != nil {
+		return err
+	}
+	if p.Kind.Verdict.Life.Stage == api.StageQueueing || len(p.Pod.Spec.SchedulingGates) > 0 {
+		return nil
+	}
+	fits := q.placeable(p.Kind)
+	switch {
+	case p.gang != nil && fits:
+		return q.decideGang(ctx, p.gang.top())
+	case p.gang == nil && (fits || p.Kind.Verdict.Outcome == api.DoesNotFit && len(p.Kind.nodes) > 0):
+		if err := q.reserve(ctx, p); err != nil {
+			return err
+		}
+	}
+	return (&preemption{q, p}).preempt(ctx)
+}
+
+// Members lists the pods of a target that wait, in the order of the queue.
+func (q *Queue) Members(s *target.Target) []*Queued {
+	var pods []*Queued
+	for _, pod := range slices.Concat(s.Users, s.New) {
+		if p := q.Of(pod); p != nil && snapshot.Waits(pod) {
+			pods = append(pods, p)
+		}
+	}
+	slices.SortStableFunc(pods, compareQueued)
+	return pods
+}
