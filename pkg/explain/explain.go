@@ -8,9 +8,7 @@ import (
 	"context"
 	"fmt"
 	"strings"
-	"sync"
 
-	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/funnel"
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/target"
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/verdict"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
@@ -149,25 +147,6 @@ func (x *builder) addHints(ctx context.Context) hints.Found {
 	return found
 }
 
-// ofDevices returns the reason for the verdict about devices, or what settled it before any
-// node was tried.
-func (x *builder) ofDevices(ctx context.Context) (reason, error) {
-	x.out.Verdict = x.Devices
-	if x.Settled != nil {
-		return x.settle(ctx)
-	}
-	x.out.Assumptions = append(x.out.Assumptions, unreadTexts(x.Unread)...)
-	x.out.NodeCount = len(x.Target.Nodes(x.Cluster))
-	for _, further := range x.Target.LeftOut {
-		x.out.NodeCount += len(further)
-	}
-	x.describeFunnels()
-	if x.depth == withAdvice {
-		x.trace(ctx)
-	}
-	return x.conclusion(ctx)
-}
-
 // codeOf returns the dominant reason: the decisive one, or else the reason of the most
 // promising nodes.
 func codeOf(out *api.Explanation) api.Code {
@@ -178,45 +157,6 @@ func codeOf(out *api.Explanation) api.Code {
 		return out.Nodes[0].Code
 	default:
 		return out.Code
-	}
-}
-
-// unreadTexts says of which nodes the pools could not be determined.
-func unreadTexts(nodes []verdict.UnreadNode) []string {
-	var texts []string
-	for _, u := range nodes {
-		texts = append(texts, fmt.Sprintf("the pools of node %s could not be determined: %v", u.Node, u.Err))
-	}
-	return texts
-}
-
-// describeFunnels says what the funnels of the claims have found.
-func (x *builder) describeFunnels() {
-	pools := len(x.Cluster.Pools.All())
-	if only := x.Target.Only; only != nil {
-		pools = len(x.Reach.Pools[only.Name])
-	}
-	var described sync.WaitGroup
-	for i := range x.Claims {
-		described.Go(func() { x.describeFunnelsOf(&x.Claims[i], pools) })
-	}
-	described.Wait()
-}
-
-// describeFunnelsOf says what the funnels of a claim have found, in so many pools.
-func (x *builder) describeFunnelsOf(c *funnel.Claim, pools int) {
-	explained := &x.out.Claims[c.Index]
-	for _, alternatives := range c.Funnels {
-		for _, f := range alternatives {
-			request := f.Explanation(pools)
-			if place, ok := funnel.ExtendedRequestOf(x.Question, c.Claim, f.Request.Base); ok {
-				request.Container = place.Container.Name
-			}
-			explained.Requests = append(explained.Requests, request)
-		}
-	}
-	for _, constraint := range cluster.Constraints(c.Claim) {
-		explained.Constraints = append(explained.Constraints, constraint.String())
 	}
 }
 

@@ -18,6 +18,30 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/whatif"
 )
 
+// answer returns the explanation of a target after all of the queue was decided. Targets
+// that stand for pods of a workload are explained as deeply as is asked for.
+func (a *answers) answer(ctx context.Context, s *target.Target, d depth) (*api.Explanation, error) {
+	if s.Workload {
+		return a.answerMembers(ctx, s, d)
+	}
+	p := a.Of(s.Pod)
+	switch {
+	case p.Member:
+		// What is known about its kind is about one without its gang.
+		of := *s
+		of.Gang = p.Gang()
+		answer, _, err := explainTarget(ctx, a.cluster, &of, d)
+		if err != nil || answer.Verdict != api.Fits {
+			return answer, err
+		}
+		return a.settled(*answer, p, s), nil
+	case p.Kind.First == p:
+		return a.settled(*a.byKind[p.Kind], p, s), nil
+	default:
+		return a.settled(*a.shared(p, s), p, s), nil
+	}
+}
+
 // maxExplained is for how many kinds of members that do not fit the reason is looked for,
 // besides the first one.
 const maxExplained = 8
@@ -53,12 +77,6 @@ func (a *answers) answerMembers(ctx context.Context, s *target.Target, d depth) 
 		return answer, nil
 	}
 	return a.settled(*answer, chosen, s), nil
-}
-
-// isMember reports whether a target stands for a pod of the queue.
-func isMember(s *target.Target, p *verdict.Queued) bool {
-	same := func(pod *corev1.Pod) bool { return pod.Name == p.Pod.Name && pod.Namespace == p.Pod.Namespace }
-	return slices.ContainsFunc(s.Users, same) || slices.ContainsFunc(s.New, same)
 }
 
 // members counts the pods of a target, and says which of them fit.
@@ -248,17 +266,4 @@ func (a *answers) fitting(s *target.Target) fitting {
 		f.GroupFits = group.Fits
 	}
 	return f
-}
-
-// memberNoun returns what the pods of a target are called.
-func memberNoun(s *target.Target) string {
-	if s.Group != nil {
-		return "member"
-	}
-	switch s.Object.Kind {
-	case snapshot.KindJob, "CronJob", "DaemonSet":
-		return "pod"
-	default:
-		return "replica"
-	}
 }

@@ -10,6 +10,10 @@ import (
 	"strings"
 	"unicode"
 
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
+
 	"k8s.io/utils/ptr"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/funnel"
@@ -89,30 +93,6 @@ func (a *answers) of(ctx context.Context, kind *verdict.Kind, d depth) (*api.Exp
 	answer, _, err := explainTarget(ctx, a.ClusterOf(kind), a.TargetOf(kind.First), d)
 	a.byKind[kind] = answer
 	return answer, err
-}
-
-// answer returns the explanation of a target after all of the queue was decided. Targets
-// that stand for pods of a workload are explained as deeply as is asked for.
-func (a *answers) answer(ctx context.Context, s *target.Target, d depth) (*api.Explanation, error) {
-	if s.Workload {
-		return a.answerMembers(ctx, s, d)
-	}
-	p := a.Of(s.Pod)
-	switch {
-	case p.Member:
-		// What is known about its kind is about one without its gang.
-		of := *s
-		of.Gang = p.Gang()
-		answer, _, err := explainTarget(ctx, a.cluster, &of, d)
-		if err != nil || answer.Verdict != api.Fits {
-			return answer, err
-		}
-		return a.settled(*answer, p, s), nil
-	case p.Kind.First == p:
-		return a.settled(*a.byKind[p.Kind], p, s), nil
-	default:
-		return a.settled(*a.shared(p, s), p, s), nil
-	}
 }
 
 // shared returns the answer for a pod that is equal to another one, as far as it is its
@@ -276,4 +256,23 @@ func (a *answers) namesFirst(kind *verdict.Kind) bool {
 	}
 	words := strings.FieldsFunc(answer.Summary, func(c rune) bool { return !unicode.IsLetter(c) && !unicode.IsDigit(c) && c != '-' && c != '.' })
 	return slices.ContainsFunc(words, func(word string) bool { return slices.Contains(names, strings.TrimRight(word, ".")) })
+}
+
+// isMember reports whether a target stands for a pod of the queue.
+func isMember(s *target.Target, p *verdict.Queued) bool {
+	same := func(pod *corev1.Pod) bool { return pod.Name == p.Pod.Name && pod.Namespace == p.Pod.Namespace }
+	return slices.ContainsFunc(s.Users, same) || slices.ContainsFunc(s.New, same)
+}
+
+// memberNoun returns what the pods of a target are called.
+func memberNoun(s *target.Target) string {
+	if s.Group != nil {
+		return "member"
+	}
+	switch s.Object.Kind {
+	case snapshot.KindJob, "CronJob", "DaemonSet":
+		return "pod"
+	default:
+		return "replica"
+	}
 }

@@ -8,7 +8,6 @@ import (
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/target"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
@@ -49,27 +48,6 @@ func UseOfNode(ctx context.Context, c *cluster.Cluster, name string) (*api.UseEx
 	w := newDeviceUses(c, []*corev1.Node{node})
 	w.out.Node = &api.NodeUse{Name: node.Name, Blocks: w.inspection.Node(node)}
 	return w.explain(ctx, api.Ref(api.KindNode, "", node.Name), devices)
-}
-
-// deviceUses is the work on one explanation.
-type deviceUses struct {
-	cluster *cluster.Cluster
-
-	// nodes are the nodes for which devices are checked.
-	nodes      []*corev1.Node
-	inspection *Inspection
-	out        *api.UseExplanation
-}
-
-func newDeviceUses(c *cluster.Cluster, nodes []*corev1.Node) *deviceUses {
-	in := NewInspection(c, nodes)
-	return &deviceUses{
-		cluster: c, nodes: nodes, inspection: in,
-		out: &api.UseExplanation{
-			TypeMeta:  metav1.TypeMeta{APIVersion: api.APIVersion, Kind: "UseExplanation"},
-			Allocator: in.Allocator(), Assumptions: in.Assumptions,
-		},
-	}
 }
 
 // explain looks at each device by itself first, and then at those that are not in

@@ -227,3 +227,10 @@ func asClause(sentence string) string {
 	}
 	return strings.ToLower(text[:1]) + text[1:]
 }
+
+func checkText(c *api.DeviceCheck) string {
+	if c.Message == "" {
+		return c.Label
+	}
+	return c.Label + ": " + c.Message
+}

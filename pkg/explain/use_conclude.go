@@ -88,13 +88,6 @@ func useRequestText(r *api.RequestUse) string {
 	return fmt.Sprintf("pod %s/%s, %s: %s", r.Pod.Namespace, r.Pod.Name, cluster.RequestTitle(r.Name, r.Container, r.ExtendedResource), r.Message)
 }
 
-func checkText(c *api.DeviceCheck) string {
-	if c.Message == "" {
-		return c.Label
-	}
-	return c.Label + ": " + c.Message
-}
-
 // holdersText names the claims that have a device, and their pods.
 func holdersText(holders []api.DeviceHolder) string {
 	var texts []string

@@ -8,6 +8,8 @@ import (
 	"fmt"
 	"slices"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	corev1 "k8s.io/api/core/v1"
 	resourceapi "k8s.io/api/resource/v1"
 
@@ -22,6 +24,27 @@ import (
 // maxUseAsked is for how many kinds of equal pods it is found out why they do not get the
 // devices, and for how many claims that no pod uses.
 const maxUseAsked = 64
+
+// deviceUses is the work on one explanation.
+type deviceUses struct {
+	cluster *cluster.Cluster
+
+	// nodes are the nodes for which devices are checked.
+	nodes      []*corev1.Node
+	inspection *Inspection
+	out        *api.UseExplanation
+}
+
+func newDeviceUses(c *cluster.Cluster, nodes []*corev1.Node) *deviceUses {
+	in := NewInspection(c, nodes)
+	return &deviceUses{
+		cluster: c, nodes: nodes, inspection: in,
+		out: &api.UseExplanation{
+			TypeMeta:  metav1.TypeMeta{APIVersion: api.APIVersion, Kind: "UseExplanation"},
+			Allocator: in.Allocator(), Assumptions: in.Assumptions,
+		},
+	}
+}
 
 // waiting lists the pods that wait, equal ones together, in the order of the queue, and
 // the claims that wait for a pod. Where there are too many of either, those whose class

@@ -37,7 +37,7 @@ func (x *builder) findWhyHere(ctx context.Context) error {
 	}
 	snap := whatif.Evict(x.Cluster.Snapshot, []*corev1.Pod{pod})
 	amended := x.Cluster.Amended(snap)
-	t, err := target.Find(amended, Options{Object: api.RefTo(api.KindPod, pod)})
+	t, err := target.Find(amended, target.Options{Object: api.RefTo(api.KindPod, pod)})
 	if err != nil {
 		return nil //nolint:nilerr // without its devices, the pod is no target
 	}
