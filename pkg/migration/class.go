@@ -6,7 +6,6 @@ package migration
 import (
 	"encoding/json"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 
@@ -31,13 +30,21 @@ const (
 	attrFamily      = "architecture"
 )
 
+// classes knows which DeviceClass stands for an extended resource.
+type classes struct {
+	*cluster.Cluster
+	list []api.Class
+	// chosen are the classes that the user chose, by resource.
+	chosen map[string]string
+}
+
 // classFor returns the DeviceClass for claims in place of an extended resource, or why none is known.
-func (f *finder) classFor(resource string) (class, reason string) {
-	if chosen := f.chosen[resource]; chosen != "" {
+func (cs *classes) classFor(resource string) (class, reason string) {
+	if chosen := cs.chosen[resource]; chosen != "" {
 		return chosen, ""
 	}
 	// The scheduler takes this one, even while the feature is off.
-	if serves := f.serving(resource); serves != "" {
+	if serves := cs.serving(resource); serves != "" {
 		return serves, ""
 	}
 	want := ""
@@ -45,8 +52,8 @@ func (f *finder) classFor(resource string) (class, reason string) {
 		want = classMIG
 	}
 	var same []string
-	for i := range f.classes {
-		c := &f.classes[i]
+	for i := range cs.list {
+		c := &cs.list[i]
 		drivers := c.Drivers
 		if len(drivers) == 0 {
 			// The driver does not run yet: its class has its name, as a rule.
@@ -67,7 +74,7 @@ func (f *finder) classFor(resource string) (class, reason string) {
 	if len(same) > 0 {
 		return "", fmt.Sprintf("classes %s have this hardware, by the names of their drivers: choose one with --class %s=NAME", english.JoinAnd(same), resource)
 	}
-	for _, c := range f.Snapshot.Classes {
+	for _, c := range cs.Snapshot.Classes {
 		if ptr.Deref(c.Spec.ExtendedResourceName, "") == resource {
 			return "", fmt.Sprintf("class %s names %s, but the feature gate DRAExtendedResource is off: turn it on, or write --class %[2]s=%[1]s", c.Name, resource)
 		}
@@ -79,13 +86,13 @@ func (f *finder) classFor(resource string) (class, reason string) {
 }
 
 // driverFor returns the driver that has the hardware of a resource, or why none is known.
-func (f *finder) driverFor(resource string) (driver, reason string) {
-	class, reason := f.classFor(resource)
-	at := slices.IndexFunc(f.classes, func(c api.Class) bool { return c.Name == class })
+func (cs *classes) driverFor(resource string) (driver, reason string) {
+	class, reason := cs.classFor(resource)
+	at := slices.IndexFunc(cs.list, func(c api.Class) bool { return c.Name == class })
 	if at < 0 {
 		return "", reason
 	}
-	switch drivers := f.classes[at].Drivers; {
+	switch drivers := cs.list[at].Drivers; {
 	case len(drivers) == 0 && cluster.SameHardware(class, resource):
 		// The driver does not run yet: its class has its name, as a rule.
 		return class, ""
@@ -93,7 +100,7 @@ func (f *finder) driverFor(resource string) (driver, reason string) {
 		return "", fmt.Sprintf("class %s, for %s, selects no device, so that its driver is not known", class, resource)
 	case len(drivers) > 1:
 		return "", fmt.Sprintf("class %s, for %s, selects devices of drivers %s", class, resource, english.JoinAnd(drivers))
-	case !cluster.SameHardware(drivers[0], resource) && f.chosen[resource] == "":
+	case !cluster.SameHardware(drivers[0], resource) && cs.chosen[resource] == "":
 		return "", fmt.Sprintf("driver %s of class %s has another name than %s: if it is the same hardware, write --class %[3]s=%[2]s", drivers[0], class, resource)
 	default:
 		return drivers[0], ""
@@ -101,8 +108,8 @@ func (f *finder) driverFor(resource string) (driver, reason string) {
 }
 
 // serving returns the class that names an extended resource, empty if there is none.
-func (f *finder) serving(resource string) string {
-	if class := f.Claims.ClassOf(corev1.ResourceName(resource)); class != nil {
+func (cs *classes) serving(resource string) string {
+	if class := cs.Claims.ClassOf(corev1.ResourceName(resource)); class != nil {
 		return class.Name
 	}
 	return ""
@@ -138,9 +145,9 @@ func equals(attribute, value string) string {
 
 // published returns the value of an attribute on devices of NVIDIA's driver that a label of feature
 // discovery has: there, blanks are hyphens. It is empty if none has it, or several.
-func (f *finder) published(attribute, label string) string {
+func (cs *classes) published(attribute, label string) string {
 	var found []string
-	devices := f.Pools.Devices()
+	devices := cs.Pools.Devices()
 	for i := range devices {
 		if devices[i].ID.Driver != driverGPU {
 			continue
@@ -157,67 +164,28 @@ func (f *finder) published(attribute, label string) string {
 }
 
 // selects reports whether a class selects devices now.
-func (f *finder) selects(class string) bool {
-	for i := range f.classes {
-		if f.classes[i].Name == class {
-			return f.classes[i].Devices > 0
+func (cs *classes) selects(class string) bool {
+	for i := range cs.list {
+		if cs.list[i].Name == class {
+			return cs.list[i].Devices > 0
 		}
 	}
 	return false
 }
 
-// nameable returns the classes that could have a resource as extendedResourceName, in the order of
-// resources, so that workloads that need claims else stay as they are.
-func (f *finder) nameable() []api.MigrationClass {
-	if !f.Gates.Enabled("DRAExtendedResource") {
-		return nil
-	}
-	found := map[string]*api.MigrationClass{}
-	named := map[string]bool{}
-	for _, w := range f.moving {
-		for _, ask := range w.editor.asks() {
-			if class := f.nameFor(ask.Resource); class != nil && found[ask.Resource] == nil && !named[class.Class] {
-				found[ask.Resource], named[class.Class] = class, true
-			}
-		}
-	}
-	for _, w := range f.moving {
-		asks := w.editor.asks()
-		if slices.ContainsFunc(asks, func(a api.MigrationAsk) bool {
-			return !w.editor.kept[a.Resource] && (found[a.Resource] == nil || w.editor.profiles[a.Resource] != "")
-		}) {
-			continue
-		}
-		counted := map[string]bool{}
-		for _, ask := range asks {
-			if class := found[ask.Resource]; class != nil && !counted[ask.Resource] {
-				class.Workloads++
-				counted[ask.Resource] = true
-			}
-		}
-	}
-	var list []api.MigrationClass
-	for _, resource := range slices.Sorted(maps.Keys(found)) {
-		if found[resource].Workloads > 0 {
-			list = append(list, *found[resource])
-		}
-	}
-	return list
-}
-
 // nameFor returns the class that could have a resource as extendedResourceName: it has no such name yet,
 // and selects devices of a driver with the same hardware. Classes for MIG devices select all profiles.
-func (f *finder) nameFor(resource string) *api.MigrationClass {
-	driver, _ := f.driverFor(resource)
-	name, _ := f.classFor(resource)
-	at := slices.IndexFunc(f.classes, func(c api.Class) bool { return c.Name == name })
-	if driver == "" || f.serving(resource) != "" || name == classMIG || f.classes[at].ExtendedResource != "" || f.classes[at].Devices == 0 {
+func (cs *classes) nameFor(resource string) *api.MigrationClass {
+	driver, _ := cs.driverFor(resource)
+	name, _ := cs.classFor(resource)
+	at := slices.IndexFunc(cs.list, func(c api.Class) bool { return c.Name == name })
+	if driver == "" || cs.serving(resource) != "" || name == classMIG || cs.list[at].ExtendedResource != "" || cs.list[at].Devices == 0 {
 		return nil
 	}
 	// A map of strings can be encoded.
 	patch, _ := json.Marshal(map[string]any{"spec": map[string]string{"extendedResourceName": resource}})
 	return &api.MigrationClass{
-		Class: name, Resource: resource, Devices: f.classes[at].Devices,
+		Class: name, Resource: resource, Devices: cs.list[at].Devices,
 		Command: "kubectl patch " + shell.KubectlObjects("deviceclass", "", name) + " --type=merge -p " + shell.Quote(string(patch)),
 	}
 }
@@ -229,16 +197,4 @@ func selectorsOf(expressions []string) []resourceapi.DeviceSelector {
 		list = append(list, resourceapi.DeviceSelector{CEL: &resourceapi.CELDeviceSelector{Expression: expression}})
 	}
 	return list
-}
-
-// cutRequests returns the resource that a quota limits the requests of.
-func cutRequests(name string) (resource string, limited bool) {
-	return strings.CutPrefix(name, corev1.DefaultResourceRequestsPrefix)
-}
-
-// quotaCommand adds a limit to a quota.
-func quotaCommand(quota *corev1.ResourceQuota, resource, hard string) string {
-	// A map of strings can be encoded.
-	patch, _ := json.Marshal(map[string]any{"spec": map[string]any{"hard": map[string]string{resource: hard}}})
-	return "kubectl patch " + shell.KubectlObjects("resourcequota", quota.Namespace, quota.Name) + " --type=merge -p " + shell.Quote(string(patch))
 }

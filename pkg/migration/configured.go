@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
+
 	corev1 "k8s.io/api/core/v1"
 
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
@@ -31,15 +33,26 @@ type settings struct {
 	source string
 }
 
+// plugins knows how the device plugins of a cluster are configured.
+type plugins struct {
+	snap *snapshot.Snapshot
+	// configured remembers what was read, by node.
+	configured map[string]configured
+}
+
+func newPlugins(snap *snapshot.Snapshot) *plugins {
+	return &plugins{snap: snap, configured: map[string]configured{}}
+}
+
 // settingsOf returns the configuration of NVIDIA's device plugin on a node, or why it is not known. The
 // strategy of a ClusterPolicy for MIG devices counts before the configuration (NewConfig in
 // api/config/v1/config.go of NVIDIA/k8s-device-plugin: variables count before files).
-func (f *finder) settingsOf(node *corev1.Node) (s *settings, unknown string) {
-	if s, found := f.configured[node.Name]; found {
+func (p *plugins) settingsOf(node *corev1.Node) (s *settings, unknown string) {
+	if s, found := p.configured[node.Name]; found {
 		return s.settings, s.unknown
 	}
-	s, unknown = f.readSettings(node)
-	f.configured[node.Name] = configured{s, unknown}
+	s, unknown = p.readSettings(node)
+	p.configured[node.Name] = configured{s, unknown}
 	return s, unknown
 }
 
@@ -49,20 +62,20 @@ type configured struct {
 	unknown  string
 }
 
-func (f *finder) readSettings(node *corev1.Node) (s *settings, unknown string) {
+func (p *plugins) readSettings(node *corev1.Node) (s *settings, unknown string) {
 	for _, resource := range []string{snapshot.ResourceClusterPolicies, snapshot.ResourcePluginConfigs} {
-		if why := f.Snapshot.Unknown(resource, ""); why != "" {
+		if why := p.snap.Unknown(resource, ""); why != "" {
 			return nil, resource + ": " + why
 		}
 	}
 	s = &settings{}
 	var policy *snapshot.ClusterPolicy
-	for _, p := range f.Snapshot.ClusterPolicies {
-		if enabled := p.Spec.DevicePlugin.Enabled; policy == nil && (enabled == nil || *enabled) {
-			policy, s.source = p, "ClusterPolicy "+p.Name
+	for _, found := range p.snap.ClusterPolicies {
+		if enabled := found.Spec.DevicePlugin.Enabled; policy == nil && (enabled == nil || *enabled) {
+			policy, s.source = found, "ClusterPolicy "+found.Name
 		}
 	}
-	config, key := f.configMapOf(node, policy), node.Labels[labelConfig]
+	config, key := p.configMapOf(node, policy), node.Labels[labelConfig]
 	if config == nil && policy != nil && policy.Spec.DevicePlugin.Config.Name != "" {
 		return nil, fmt.Sprintf("the snapshot does not have ConfigMap %s, which ClusterPolicy %s names", policy.Spec.DevicePlugin.Config.Name, policy.Name)
 	}
@@ -96,23 +109,23 @@ func (f *finder) readSettings(node *corev1.Node) (s *settings, unknown string) {
 
 // configMapOf returns the ConfigMap with the configurations for a node: the ClusterPolicy names it, or a
 // device plugin on the node mounts it.
-func (f *finder) configMapOf(node *corev1.Node, policy *snapshot.ClusterPolicy) *corev1.ConfigMap {
+func (p *plugins) configMapOf(node *corev1.Node, policy *snapshot.ClusterPolicy) *corev1.ConfigMap {
 	named := func(name, namespace string) *corev1.ConfigMap {
-		at := slices.IndexFunc(f.Snapshot.PluginConfigs, func(c *corev1.ConfigMap) bool {
+		at := slices.IndexFunc(p.snap.PluginConfigs, func(c *corev1.ConfigMap) bool {
 			return c.Name == name && (namespace == "" || c.Namespace == namespace)
 		})
 		if at < 0 {
 			return nil
 		}
-		return f.Snapshot.PluginConfigs[at]
+		return p.snap.PluginConfigs[at]
 	}
 	if policy != nil {
 		return named(policy.Spec.DevicePlugin.Config.Name, "")
 	}
-	if len(f.Snapshot.PluginConfigs) == 0 {
+	if len(p.snap.PluginConfigs) == 0 {
 		return nil
 	}
-	for _, pod := range f.Snapshot.Pods {
+	for _, pod := range p.snap.Pods {
 		if pod.Spec.NodeName != node.Name {
 			continue
 		}
@@ -146,12 +159,12 @@ func (s *settings) sharing(resource corev1.ResourceName) api.PluginSharing {
 // sharingOn returns how the device plugin divides the devices of a resource on a node, by its
 // configuration and by labels, and what these two say if it is not the same. While they differ, devices
 // are taken to be divided.
-func (f *finder) sharingOn(node *corev1.Node, resource corev1.ResourceName) (found api.PluginSharing, contradiction string) {
+func (p *plugins) sharingOn(node *corev1.Node, resource corev1.ResourceName) (found api.PluginSharing, contradiction string) {
 	labeled := sharing(node.Labels, resource)
 	if !strings.HasPrefix(string(resource), "nvidia.com/") {
 		return labeled, ""
 	}
-	s, unknown := f.settingsOf(node)
+	s, unknown := p.settingsOf(node)
 	if unknown != "" {
 		return labeled, ""
 	}
@@ -168,22 +181,31 @@ func (f *finder) sharingOn(node *corev1.Node, resource corev1.ResourceName) (fou
 	return cmp.Or(set, labeled), contradiction
 }
 
-// discovered reports whether labels of feature discovery tell how GPUs of a node are shared: the product
-// of shared GPUs says so.
-func discovered(node *corev1.Node) bool {
-	return node.Labels[labelReplicas] != "" || node.Labels[labelProduct] != ""
-}
-
 // notConfigured returns the reason why the sharing of GPUs by the device plugin is unknown on some
 // nodes, where the labels lack it, too. It is empty if there are no such nodes.
-func (f *finder) notConfigured() string {
-	for _, node := range f.Snapshot.Nodes {
+func (p *plugins) notConfigured() string {
+	for _, node := range p.snap.Nodes {
 		if quantity := node.Status.Allocatable[resourceGPU]; quantity.IsZero() || discovered(node) {
 			continue
 		}
-		if _, unknown := f.settingsOf(node); unknown != "" {
+		if _, unknown := p.settingsOf(node); unknown != "" {
 			return fmt.Sprintf("the device plugin of NVIDIA does not share the GPUs of nodes without labels that tell it, such as %s; its configuration is not known: %s", node.Name, unknown)
 		}
 	}
 	return ""
+}
+
+// offers returns what device plugins offer on a node, sorted by name.
+func (p *plugins) offers(node *corev1.Node) []api.PluginOffer {
+	var list []api.PluginOffer
+	for _, name := range slices.Sorted(maps.Keys(node.Status.Allocatable)) {
+		quantity := node.Status.Allocatable[name]
+		if quantity.IsZero() || !cluster.IsExtendedResource(name) {
+			continue
+		}
+		offer := api.PluginOffer{Resource: string(name), Allocatable: quantity.Value()}
+		offer.Sharing, offer.Contradiction = p.sharingOn(node, name)
+		list = append(list, offer)
+	}
+	return list
 }

@@ -18,7 +18,6 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
 	"github.com/kubectl-dra/kubectl-dra/pkg/inventory"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
-	"github.com/kubectl-dra/kubectl-dra/pkg/whatif"
 )
 
 // Options select workloads and classes.
@@ -36,59 +35,60 @@ type Options struct {
 // Find returns what has to change. It fails if ctx is done, with [ClassError] if there is no class that
 // the options name, and with [ResourceError] if there is no such resource.
 func Find(ctx context.Context, c *cluster.Cluster, opts Options) (*api.Migration, error) {
-	f := &finder{Cluster: c, chosen: opts.Classes, configured: map[string]configured{}}
-	var err error
-	if f.classes, err = inventory.New(c).Classes(ctx); err != nil {
+	list, err := inventory.New(c).Classes(ctx)
+	if err != nil {
 		return nil, fmt.Errorf("list classes: %w", err)
 	}
 	for _, resource := range slices.Sorted(maps.Keys(opts.Classes)) {
 		if class := opts.Classes[resource]; c.Snapshot.Class(class) == nil {
 			return nil, &ClassError{Resource: resource, Class: class}
 		}
-		if known, all := f.resources(); all && !slices.Contains(known, resource) {
+		if known, all := resources(c.Snapshot); all && !slices.Contains(known, resource) {
 			return nil, &ResourceError{Resource: resource, Known: known}
 		}
 	}
+	plugins := newPlugins(c.Snapshot)
+	ws := &workloads{Cluster: c, classes: &classes{Cluster: c, list: list, chosen: opts.Classes}, plugins: plugins}
 	m := &api.Migration{
 		TypeMeta: metav1.TypeMeta{APIVersion: api.APIVersion, Kind: "Migration"},
 		Source:   c.Snapshot.Source, Namespace: opts.Namespace,
-		Nodes: f.served(), Workloads: []api.MigrationWorkload{}, Assumptions: inventory.Assumptions(c.Snapshot),
+		Nodes: served(c, plugins), Workloads: []api.MigrationWorkload{}, Assumptions: inventory.Assumptions(c.Snapshot),
 	}
-	if unknown := f.notConfigured(); unknown != "" {
+	if unknown := plugins.notConfigured(); unknown != "" {
 		m.Assumptions = append(m.Assumptions, unknown)
 	}
-	for _, group := range f.groups(opts.Namespace) {
-		w, err := f.workload(ctx, group)
+	for _, group := range groups(c.Snapshot, opts.Namespace) {
+		w, err := ws.workload(ctx, group)
 		if err != nil {
 			return nil, err
 		}
 		if w.Way == api.MigrationClaims && opts.Diffs {
-			if w.Diff, err = f.moving[len(f.moving)-1].editor.diff(); err != nil {
+			if w.Diff, err = ws.moving[len(ws.moving)-1].editor.diff(); err != nil {
 				return nil, err
 			}
 		}
 		if w.Way == api.MigrationNotPossible || w.Way == api.MigrationUnknown {
-			f.stuck = append(f.stuck, group)
+			ws.stuck = append(ws.stuck, group)
 		}
 		m.Workloads = append(m.Workloads, w)
 	}
 	slices.SortStableFunc(m.Workloads, func(a, b api.MigrationWorkload) int {
 		return cmp.Or(cmp.Compare(a.Object.Namespace, b.Object.Namespace), cmp.Compare(a.Object.Kind, b.Object.Kind), cmp.Compare(a.Object.Name, b.Object.Name))
 	})
-	m.Classes = f.nameable()
+	m.Classes = ws.nameable()
 	if opts.Namespace == "" {
-		if err := f.order(ctx, m); err != nil {
+		if err := order(ctx, ws, m); err != nil {
 			return nil, fmt.Errorf("order the steps: %w", err)
 		}
 	}
-	if gap := f.Snapshot.PlacementGap(); gap != nil && opts.Plan != nil {
+	if gap := c.Snapshot.PlacementGap(); gap != nil && opts.Plan != nil {
 		m.Undecided = "neither the order nor the earlier plan is decided: " + gap.Reason
 	} else if opts.Plan != nil {
-		m.Verified = f.verify(opts.Plan)
+		m.Verified = verify(c.Snapshot, opts.Plan)
 	}
 	for _, quota := range c.Snapshot.Quotas {
 		if opts.Namespace == "" || quota.Namespace == opts.Namespace {
-			m.Quotas = append(m.Quotas, f.quotas(quota)...)
+			m.Quotas = append(m.Quotas, ws.classes.quotas(quota)...)
 		}
 	}
 	return m, nil
@@ -116,41 +116,26 @@ func (e *ResourceError) Error() string {
 	return text
 }
 
-// finder finds what has to change.
-type finder struct {
-	*cluster.Cluster
-	classes []api.Class
-	chosen  map[string]string
-	// configured remembers how device plugins are configured, by node.
-	configured map[string]configured
-	// decided counts the workloads that the allocator decided.
-	decided int
-	// moving are the workloads that ask by claims in the future, stuck are workloads that cannot, or
-	// may not.
-	moving []*moving
-	stuck  []*group
-}
-
 // resources returns the extended resources that nodes have, pods ask for or quotas limit, by name, and
 // whether all of these could be read.
-func (f *finder) resources() (names []string, all bool) {
+func resources(snap *snapshot.Snapshot) (names []string, all bool) {
 	for _, resource := range []string{snapshot.ResourceNodes, snapshot.ResourcePods, snapshot.ResourceQuotas} {
-		if f.Snapshot.Gap(resource) != nil {
+		if snap.Gap(resource) != nil {
 			return nil, false
 		}
 	}
 	found := map[string]bool{}
-	for _, node := range f.Snapshot.Nodes {
+	for _, node := range snap.Nodes {
 		for name := range node.Status.Allocatable {
 			found[string(name)] = cluster.IsExtendedResource(name)
 		}
 	}
-	for _, pod := range f.Snapshot.Pods {
+	for _, pod := range snap.Pods {
 		for _, name := range cluster.ExtendedResources(pod) {
 			found[string(name)] = true
 		}
 	}
-	for _, quota := range f.Snapshot.Quotas {
+	for _, quota := range snap.Quotas {
 		for name := range quota.Spec.Hard {
 			if resource, limited := cutRequests(string(name)); limited {
 				found[resource] = cluster.IsExtendedResource(corev1.ResourceName(resource))
@@ -159,57 +144,4 @@ func (f *finder) resources() (names []string, all bool) {
 	}
 	maps.DeleteFunc(found, func(_ string, extended bool) bool { return !extended })
 	return slices.Sorted(maps.Keys(found)), true
-}
-
-// group has the pods of one workload, or a bare pod.
-type group struct {
-	object   api.ObjectRef
-	workload whatif.Workload
-	// owned is true if the pods have a workload.
-	owned bool
-	pods  []*corev1.Pod
-}
-
-// groups returns the workloads whose pods ask for extended resources, in the order of the snapshot.
-// Pods that are finished do not count.
-func (f *finder) groups(namespace string) []*group {
-	var list []*group
-	known := map[api.ObjectRef]*group{}
-	for _, pod := range f.Snapshot.Pods {
-		if namespace != "" && pod.Namespace != namespace || snapshot.Finished(pod) || len(cluster.ExtendedResources(pod)) == 0 {
-			continue
-		}
-		g := &group{object: api.RefTo(api.KindPod, pod)}
-		if g.workload, g.owned = whatif.WorkloadOf(f.Snapshot, pod); g.owned {
-			g.object = g.workload.ObjectRef
-		}
-		if known[g.object] == nil {
-			known[g.object], list = g, append(list, g)
-		}
-		known[g.object].pods = append(known[g.object].pods, pod)
-	}
-	return list
-}
-
-// quotas returns the limits of extended resources in a quota.
-func (f *finder) quotas(quota *corev1.ResourceQuota) []api.MigrationQuota {
-	var list []api.MigrationQuota
-	for name, hard := range quota.Spec.Hard {
-		resource, limited := cutRequests(string(name))
-		if !limited || !cluster.IsExtendedResource(corev1.ResourceName(resource)) {
-			continue
-		}
-		q := api.MigrationQuota{Namespace: quota.Namespace, Name: quota.Name, Resource: string(name), Hard: hard.Value()}
-		class, reason := f.classFor(resource)
-		if serving := f.serving(resource); serving != "" {
-			// As addExtendedResourceQuota in pkg/quota/v1/evaluator/core/resource_claims.go of Kubernetes.
-			q.Reason = fmt.Sprintf("it limits claims for class %s, too, which names the resource", serving)
-		} else if q.Reason = reason; class != "" {
-			q.Becomes = class + corev1.ResourceClaimsPerClass
-			q.Commands = []string{quotaCommand(quota, q.Becomes, hard.String())}
-		}
-		list = append(list, q)
-	}
-	slices.SortFunc(list, func(a, b api.MigrationQuota) int { return cmp.Compare(a.Resource, b.Resource) })
-	return list
 }

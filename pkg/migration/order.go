@@ -6,12 +6,10 @@ package migration
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
 	"strconv"
-	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -21,7 +19,6 @@ import (
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
-	"github.com/kubectl-dra/kubectl-dra/pkg/shell"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 	"github.com/kubectl-dra/kubectl-dra/pkg/whatif"
 )
@@ -35,37 +32,10 @@ const (
 	waitingMost = 10
 )
 
-// labelDeploy is the label with which the GPU Operator chooses the nodes of its device plugin. It
-// leaves a value as it is that somebody set (controllers/state_manager.go of NVIDIA/gpu-operator).
-const labelDeploy = "nvidia.com/gpu.deploy.device-plugin"
-
-// labelDriver is the label with which the GPU Operator chooses the nodes of the DRA driver, where a GPUCluster
-// has it. It leaves values as they are (controllers/nodelabeling_controller.go there).
-const labelDriver = "nvidia.com/gpu.deploy.dra-driver"
-
-// labelCount is the label of feature discovery with the number of GPUs of a node.
-const labelCount = "nvidia.com/gpu.count"
-
-// switching is a node whose hardware goes from device plugins to a driver.
-type switching struct {
-	node      *corev1.Node
-	resources []corev1.ResourceName
-	driver    string
-	// like is the node whose devices the driver is expected to publish for this one, too, and devices
-	// counts them; like is empty if the driver publishes them already, or if none is known.
-	like    string
-	devices int
-	// offered counts what the device plugin offers, in devices.
-	offered int
-	// users are the pods with devices, and bare is true if nothing creates one of them again.
-	users []*corev1.Pod
-	bare  bool
-}
-
 // sequence is a cluster on its way from device plugins to drivers.
 type sequence struct {
-	*finder
-	state *cluster.Cluster
+	// before is the cluster as it is, state as it becomes.
+	before, state *cluster.Cluster
 	// waiting are pods that left their node and have no other one.
 	waiting []*corev1.Pod
 	// moves are the workloads that still have to move.
@@ -74,27 +44,20 @@ type sequence struct {
 	placed int
 }
 
-// moving is a workload that asks by claims in the future.
-type moving struct {
-	object api.ObjectRef
-	editor *editor
-	group  *group
-}
-
 // errEnough ends a sequence that takes too long.
 var errEnough = errors.New("too many pods")
 
 // order says in which order nodes and workloads change, and which nodes stay as they are. Nodes with
 // few users come first. The allocator places all pods that leave a node, and a workload moves as soon
 // as all of its pods fit.
-func (f *finder) order(ctx context.Context, m *api.Migration) error {
-	if gap := f.Snapshot.PlacementGap(); gap != nil {
+func order(ctx context.Context, ws *workloads, m *api.Migration) error {
+	if gap := ws.Snapshot.PlacementGap(); gap != nil {
 		m.Undecided = "the order is not decided: " + gap.Reason
 		return nil
 	}
-	list := f.switches(m)
-	s := &sequence{finder: f, state: f.Cluster}
-	for _, w := range f.moving {
+	list := (&switches{ws.Cluster, ws.classes, ws.plugins}).find(m, ws.stuck)
+	s := &sequence{before: ws.Cluster, state: ws.Cluster}
+	for _, w := range ws.moving {
 		// The pods of a DaemonSet belong to their nodes.
 		if w.object.Kind == snapshot.KindDaemonSet {
 			m.NotMoved = append(m.NotMoved, w.object)
@@ -134,156 +97,6 @@ func ordinal(n int) string {
 	return strconv.Itoa(n) + map[int]string{1: "st", 2: "nd", 3: "rd"}[n] + map[bool]string{true: "th"}[n > 3]
 }
 
-// switches finds the nodes to switch, those with few users first, and says of others why they stay.
-func (f *finder) switches(m *api.Migration) []switching {
-	stuck := map[string]string{}
-	for _, pod := range f.Snapshot.Pods {
-		if snapshot.StaysOnDrain(pod) && pod.Spec.NodeName != "" && !snapshot.Finished(pod) && len(cluster.ExtendedResources(pod)) > 0 {
-			stuck[pod.Spec.NodeName] = fmt.Sprintf("pods of %s %s have devices of the plugin, and a drain leaves them there: switch by hand", pod.Namespace, whatif.Owner(pod).Argument())
-		}
-	}
-	for _, g := range f.stuck {
-		for _, pod := range g.pods {
-			if pod.Spec.NodeName != "" && stuck[pod.Spec.NodeName] == "" {
-				stuck[pod.Spec.NodeName] = fmt.Sprintf("%s %s cannot move yet", g.object.Namespace, g.object.Argument())
-			}
-		}
-	}
-	var list []switching
-	for _, node := range f.Snapshot.Nodes {
-		if len(f.offers(node)) == 0 {
-			continue
-		}
-		s, reason := f.switchOf(node)
-		reason = cmp.Or(reason, stuck[node.Name])
-		switch {
-		case len(s.resources) == 0 && reason == "":
-		case reason != "":
-			m.Kept = append(m.Kept, api.MigrationKept{Node: node.Name, Reason: reason})
-		default:
-			list = append(list, s)
-		}
-	}
-	slices.SortStableFunc(list, func(a, b switching) int {
-		// Hardware that is offered twice comes first.
-		return cmp.Or(cmp.Compare(twice(b), twice(a)), cmp.Compare(len(a.users), len(b.users)))
-	})
-	return list
-}
-
-// twice returns 1 for a node on which plugin and driver offer the same.
-func twice(s switching) int {
-	if s.like == "" && s.devices > 0 {
-		return 1
-	}
-	return 0
-}
-
-// switchOf returns how a node is switched, or why it cannot be. It has no resources if there is
-// nothing to switch.
-func (f *finder) switchOf(node *corev1.Node) (s switching, reason string) {
-	s.node = node
-	var unknown []string
-	for _, offer := range f.offers(node) {
-		driver, why := f.driverFor(offer.Resource)
-		switch {
-		case offer.Sharing != "":
-			return s, fmt.Sprintf("it divides %s (%s)", offer.Resource, offer.Sharing)
-		case isMIG(offer.Resource):
-			return s, "its MIG devices have to be configured for the driver"
-		case driver == "":
-			unknown = append(unknown, why)
-			continue
-		case s.driver != "" && s.driver != driver:
-			return s, fmt.Sprintf("drivers %s and %s have its hardware: switch it by hand", s.driver, driver)
-		}
-		s.driver = driver
-		s.resources = append(s.resources, corev1.ResourceName(offer.Resource))
-		s.offered += int(offer.Allocatable)
-	}
-	if len(s.resources) == 0 {
-		return s, strings.Join(unknown, "; ")
-	}
-	for _, pod := range f.Snapshot.Pods {
-		if f.leaves(pod, node.Name) {
-			s.users = append(s.users, pod)
-			s.bare = s.bare || metav1.GetControllerOfNoCopy(pod) == nil
-		}
-	}
-	if s.devices = f.publishedOn(node.Name, s.driver); s.devices > 0 {
-		return s, ""
-	}
-	s.devices = s.offered
-	if count, err := strconv.Atoi(node.Labels[labelCount]); err == nil && s.driver == driverGPU {
-		s.devices = count
-	}
-	if s.like = f.nodeLike(node, s.driver); s.like == "" {
-		s.devices = 0
-		return s, ""
-	}
-	s.devices = min(s.devices, f.publishedOn(s.like, s.driver))
-	return s, ""
-}
-
-// leaves reports whether a pod with devices leaves its node when that is drained: pods of DaemonSets
-// and of the node itself stay.
-func (f *finder) leaves(pod *corev1.Pod, node string) bool {
-	return pod.Spec.NodeName == node && !snapshot.Finished(pod) && !snapshot.StaysOnDrain(pod) && (len(f.Claims.OfPod(pod)) > 0 || len(cluster.ExtendedResources(pod)) > 0)
-}
-
-// publishedOn counts the devices of a driver that only one node can use.
-func (f *finder) publishedOn(node, driver string) int {
-	count := 0
-	for _, slice := range f.Snapshot.Slices {
-		if slice.Spec.Driver == driver && ptr.Deref(slice.Spec.NodeName, "") == node {
-			count += len(slice.Spec.Devices)
-		}
-	}
-	return count
-}
-
-// nodeLike returns a node with devices of a driver whose hardware is most like another node's: with
-// the same product, as labels tell, or of the same type of instance; empty if there is none. A node
-// with most devices is taken.
-func (f *finder) nodeLike(node *corev1.Node, driver string) string {
-	best, most := "", 0
-	for _, other := range f.Snapshot.Nodes {
-		count := f.publishedOn(other.Name, driver)
-		if count == 0 {
-			continue
-		}
-		same := true
-		for _, label := range []string{labelProduct, corev1.LabelInstanceTypeStable} {
-			if value := node.Labels[label]; value != "" && other.Labels[label] != "" {
-				same = same && other.Labels[label] == value
-			}
-		}
-		if same && count > most {
-			best, most = other.Name, count
-		}
-	}
-	return best
-}
-
-// batches divides nodes into steps: of nodes that are switched in the same way.
-func batches(list []switching) [][]switching {
-	size := (len(list) + stepsMost - 1) / stepsMost
-	var steps [][]switching
-	for _, s := range list {
-		last := len(steps) - 1
-		if last < 0 || len(steps[last]) >= size || !sameSwitch(&steps[last][0], &s) {
-			steps = append(steps, nil)
-			last++
-		}
-		steps[last] = append(steps[last], s)
-	}
-	return steps
-}
-
-func sameSwitch(a, b *switching) bool {
-	return a.driver == b.driver && a.like == b.like && a.devices == b.devices && slices.Equal(a.resources, b.resources)
-}
-
 // step switches nodes, and moves the workloads that fit then.
 func (s *sequence) step(ctx context.Context, batch []switching) (api.MigrationStep, error) {
 	first := &batch[0]
@@ -320,7 +133,7 @@ func (s *sequence) clear(batch []switching, step *api.MigrationStep) []*corev1.P
 		nodes[batch[i].node.Name] = &batch[i]
 	}
 	for _, pod := range s.state.Snapshot.Pods {
-		if nodes[pod.Spec.NodeName] == nil || !s.leaves(pod, pod.Spec.NodeName) {
+		if nodes[pod.Spec.NodeName] == nil || !leaves(s.before, pod, pod.Spec.NodeName) {
 			continue
 		}
 		if metav1.GetControllerOfNoCopy(pod) == nil {
@@ -443,24 +256,6 @@ func (s *sequence) move(ctx context.Context, step *api.MigrationStep) error {
 	return s.place(ctx, nil)
 }
 
-// kind returns a text that is the same for pods that ask for the same.
-func (e *editor) kind() (string, error) {
-	spec, err := whatif.Edited(e.spec, e.edits, e.path)
-	if err != nil {
-		return "", fmt.Errorf("edit %s: %w", e.object, err)
-	}
-	key := fmt.Sprint(spec.NodeSelector, spec.Affinity, spec.Tolerations, spec.TopologySpreadConstraints)
-	for i := range spec.Containers {
-		key += fmt.Sprint(spec.Containers[i].Resources.Requests, len(spec.Containers[i].Resources.Claims))
-	}
-	for _, template := range e.templates {
-		// The types of the API can be encoded.
-		text, _ := json.Marshal(template.Spec)
-		key += string(text)
-	}
-	return key, nil
-}
-
 // moved returns the cluster in which all pods of a workload have claims and nodes; nil if one finds
 // none, with how many did.
 func (s *sequence) moved(ctx context.Context, w *moving) (after *cluster.Cluster, placed int, err error) {
@@ -486,78 +281,21 @@ func (s *sequence) moved(ctx context.Context, w *moving) (after *cluster.Cluster
 	return after, len(w.group.pods), nil
 }
 
-// asEdited returns a new pod of a workload, as its edits make it.
-func asEdited(pod *corev1.Pod, spec *corev1.PodSpec, name string) *corev1.Pod {
-	edited := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{
-		Namespace: pod.Namespace, Name: name, UID: pod.UID + "-…", Labels: pod.Labels, CreationTimestamp: pod.CreationTimestamp, OwnerReferences: pod.OwnerReferences,
-	}, Spec: *spec, Status: corev1.PodStatus{Phase: corev1.PodPending}}
-	edited.Spec.NodeName = ""
-	return edited
-}
-
-// switchCommands returns the commands that take the device plugin from a node. Before the plugin has
-// gone, the node must not be uncordoned: the pods would come back.
-func switchCommands(s *switching) []string {
-	commands := []string{shell.Drain(s.node.Name, s.bare), pluginCommand(s, "false", "no longer")}
-	if s.like != "" || s.devices == 0 {
-		commands = append(commands, driverCommand(s, "true", ""))
-	}
-	uncordon := ""
-	for _, resource := range s.resources {
-		path := "jsonpath={.status.allocatable." + strings.ReplaceAll(string(resource), ".", `\.`) + "}=0"
-		uncordon += "kubectl wait " + shell.Quote("--for="+path) + " " + shell.Quote("node/"+s.node.Name) + " --timeout=15m && "
-	}
-	return append(commands, uncordon+"kubectl uncordon "+shell.Node(s.node.Name))
-}
-
-// backCommands returns the commands that give the device plugin its node back.
-func backCommands(s *switching) []string {
-	commands := []string{shell.Drain(s.node.Name, false)}
-	if s.like != "" || s.devices == 0 {
-		commands = append(commands, driverCommand(s, s.node.Labels[labelDriver], " no longer"))
-	}
-	return append(commands, pluginCommand(s, cmp.Or(s.node.Labels[labelDeploy], "true"), "again"), "kubectl uncordon "+shell.Node(s.node.Name))
-}
-
-// undoCommands returns the commands that take moved workloads back.
-func undoCommands(moves []api.ObjectRef) []string {
-	var commands []string
-	for _, o := range moves {
-		if o.Kind == snapshot.KindDeployment || o.Kind == snapshot.KindStatefulSet {
-			commands = append(commands, "kubectl rollout undo "+shell.KubectlObjects(strings.ToLower(o.Kind), o.Namespace, o.Name))
-		} else {
-			commands = append(commands, fmt.Sprintf("# let %s %s ask for extended resources again", o.Namespace, o.Argument()))
+// batches divides nodes into steps: of nodes that are switched in the same way.
+func batches(list []switching) [][]switching {
+	size := (len(list) + stepsMost - 1) / stepsMost
+	var steps [][]switching
+	for _, s := range list {
+		last := len(steps) - 1
+		if last < 0 || len(steps[last]) >= size || !sameSwitch(&steps[last][0], &s) {
+			steps = append(steps, nil)
+			last++
 		}
+		steps[last] = append(steps[last], s)
 	}
-	return commands
+	return steps
 }
 
-// pluginCommand returns the command that sets the label of the GPU Operator for its device plugin.
-// Other device plugins have no such label.
-func pluginCommand(s *switching, value, change string) string {
-	if s.node.Labels[labelDeploy] != "" {
-		return labelCommand(s.node.Name, labelDeploy, value)
-	}
-	return fmt.Sprintf("# let the DaemonSet of the device plugin for %s select node %s %s", english.JoinAnd(texts(s.resources)), s.node.Name, change)
-}
-
-// driverCommand returns the command that sets the label of the GPU Operator for NVIDIA's driver. Others, and
-// one that is installed without the operator, have no such label.
-func driverCommand(s *switching, value, change string) string {
-	if s.driver == driverGPU && s.node.Labels[labelDriver] != "" {
-		return labelCommand(s.node.Name, labelDriver, value)
-	}
-	return fmt.Sprintf("# let the DaemonSet of driver %s select node %s%s", s.driver, s.node.Name, change)
-}
-
-func labelCommand(node, label, value string) string {
-	return "kubectl label node " + shell.Node(node) + " " + shell.Quote(label+"="+value) + " --overwrite"
-}
-
-func texts(resources []corev1.ResourceName) []string {
-	list := make([]string, 0, len(resources))
-	for _, resource := range resources {
-		list = append(list, string(resource))
-	}
-	return list
+func sameSwitch(a, b *switching) bool {
+	return a.driver == b.driver && a.like == b.like && a.devices == b.devices && slices.Equal(a.resources, b.resources)
 }

@@ -59,7 +59,7 @@ func TestServed(t *testing.T) {
 			Drivers: []api.DriverOffer{{Driver: "gpu.nvidia.com", Devices: 1}},
 		},
 	}
-	if diff := cmp.Diff(want, (&finder{Cluster: cluster.New(snap), configured: map[string]configured{}}).served()); diff != "" {
+	if diff := cmp.Diff(want, served(cluster.New(snap), newPlugins(snap))); diff != "" {
 		t.Fatalf("-want +got:\n%s", diff)
 	}
 }
@@ -146,16 +146,16 @@ func TestConfigured(t *testing.T) {
 			test.resource = "nvidia.com/gpu"
 		}
 		n := node("n", "nvidia.com/gpu", "4", test.labels)
-		f := &finder{configured: map[string]configured{}, Cluster: cluster.New(&snapshot.Snapshot{
+		p := newPlugins(&snapshot.Snapshot{
 			Nodes: []*corev1.Node{n}, Pods: test.pods, ClusterPolicies: test.policies, PluginConfigs: configs,
 			Listed: []string{snapshot.ResourceClusterPolicies, snapshot.ResourcePluginConfigs},
-		})}
+		})
 		resource := corev1.ResourceName(test.resource)
-		got, contradiction := f.sharingOn(n, resource)
+		got, contradiction := p.sharingOn(n, resource)
 		if got != test.want || contradiction != test.contradiction {
 			t.Errorf("%s: %q, %q; want %q, %q", name, got, contradiction, test.want, test.contradiction)
 		}
-		if unknown := f.notConfigured(); (unknown != "") != (test.unknown != "") || !strings.Contains(unknown, test.unknown) {
+		if unknown := p.notConfigured(); (unknown != "") != (test.unknown != "") || !strings.Contains(unknown, test.unknown) {
 			t.Errorf("%s: unknown: %q, want %q", name, unknown, test.unknown)
 		}
 	}

@@ -17,10 +17,10 @@ import (
 
 // verify compares the steps of an earlier plan with the cluster. A step that was not begun has
 // no findings.
-func (f *finder) verify(plan *api.Migration) []api.MigrationCheck {
+func verify(snap *snapshot.Snapshot, plan *api.Migration) []api.MigrationCheck {
 	checks := make([]api.MigrationCheck, 0, len(plan.Steps))
 	for i := range plan.Steps {
-		check, begun := f.verifyStep(&plan.Steps[i])
+		check, begun := verifyStep(snap, &plan.Steps[i])
 		check.Step = i + 1
 		switch {
 		case !begun:
@@ -37,12 +37,12 @@ func (f *finder) verify(plan *api.Migration) []api.MigrationCheck {
 
 // verifyStep returns what differs from a step, and whether some of it is done: a node without its
 // device plugin, or a workload with claims.
-func (f *finder) verifyStep(s *api.MigrationStep) (check api.MigrationCheck, begun bool) {
+func verifyStep(snap *snapshot.Snapshot, s *api.MigrationStep) (check api.MigrationCheck, begun bool) {
 	find := func(format string, args ...any) {
 		check.Findings = append(check.Findings, fmt.Sprintf(format, args...))
 	}
 	for _, name := range s.Nodes {
-		node := f.Snapshot.Node(name)
+		node := snap.Node(name)
 		if node == nil {
 			find("node %s does not exist", name)
 			continue
@@ -55,7 +55,7 @@ func (f *finder) verifyStep(s *api.MigrationStep) (check api.MigrationCheck, beg
 			}
 		}
 		begun = begun || gone
-		if got := f.publishedOn(name, s.Driver); s.Devices > 0 && got != s.Devices {
+		if got := publishedOn(snap, name, s.Driver); s.Devices > 0 && got != s.Devices {
 			find("%s publishes %s for node %s, and %d were expected", s.Driver, english.Count(got, "device"), name, s.Devices)
 		}
 		if node.Spec.Unschedulable {
@@ -63,7 +63,7 @@ func (f *finder) verifyStep(s *api.MigrationStep) (check api.MigrationCheck, beg
 		}
 	}
 	for _, object := range s.Moves {
-		pods := f.podsOf(object)
+		pods := podsOf(snap, object)
 		asks, waits := 0, 0
 		for _, pod := range pods {
 			if len(cluster.ExtendedResources(pod)) > 0 {
@@ -87,11 +87,11 @@ func (f *finder) verifyStep(s *api.MigrationStep) (check api.MigrationCheck, beg
 }
 
 // podsOf returns the pods of a workload that are not finished, or a bare pod.
-func (f *finder) podsOf(object api.ObjectRef) []*corev1.Pod {
+func podsOf(snap *snapshot.Snapshot, object api.ObjectRef) []*corev1.Pod {
 	var pods []*corev1.Pod
-	for _, pod := range f.Snapshot.Pods {
+	for _, pod := range snap.Pods {
 		of := api.RefTo(api.KindPod, pod)
-		if w, owned := whatif.WorkloadOf(f.Snapshot, pod); owned {
+		if w, owned := whatif.WorkloadOf(snap, pod); owned {
 			of = w.ObjectRef
 		}
 		if of == object && !snapshot.Finished(pod) {

@@ -4,7 +4,6 @@
 package migration
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -12,21 +11,37 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/target"
+	"github.com/kubectl-dra/kubectl-dra/pkg/explain"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
+
+	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
+
 	corev1 "k8s.io/api/core/v1"
-	resourceapi "k8s.io/api/resource/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
-	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
 	"github.com/kubectl-dra/kubectl-dra/pkg/shell"
 	"github.com/kubectl-dra/kubectl-dra/pkg/whatif"
 )
 
+// workloads finds what becomes of the workloads that ask for extended resources.
+type workloads struct {
+	*cluster.Cluster
+	classes *classes
+	plugins *plugins
+	// decided counts the workloads that the allocator decided.
+	decided int
+	// moving are the workloads that ask by claims in the future, stuck are workloads that cannot, or
+	// may not.
+	moving []*moving
+	stuck  []*group
+}
+
 // workload says what becomes of a workload.
-func (f *finder) workload(ctx context.Context, g *group) (api.MigrationWorkload, error) {
+func (ws *workloads) workload(ctx context.Context, g *group) (api.MigrationWorkload, error) {
 	w := api.MigrationWorkload{Object: g.object, Pods: len(g.pods)}
-	e := f.editorOf(g)
+	e := editorOf(g)
 	w.Asks = e.asks()
 	var serves []string
 	way := func(to api.MigrationWay, reason string) {
@@ -37,10 +52,10 @@ func (f *finder) workload(ctx context.Context, g *group) (api.MigrationWorkload,
 	for i := range w.Asks {
 		ask := &w.Asks[i]
 		var reason string
-		ask.Class, reason = f.classFor(ask.Resource)
-		sharing, profile := f.sharingFor(g, ask.Resource)
-		serving := f.serving(ask.Resource)
-		if f.chosen[ask.Resource] != "" {
+		ask.Class, reason = ws.classes.classFor(ask.Resource)
+		sharing, profile := ws.sharingFor(g, ask.Resource)
+		serving := ws.classes.serving(ask.Resource)
+		if ws.classes.chosen[ask.Resource] != "" {
 			serving = ""
 		}
 		switch {
@@ -50,8 +65,8 @@ func (f *finder) workload(ctx context.Context, g *group) (api.MigrationWorkload,
 			way(api.MigrationUnknown, ask.Resource+" is a MIG device on its nodes, and their labels do not tell the profile")
 		case sharing == api.SharingMIG:
 			e.profiles[ask.Resource] = profile
-			if f.chosen[ask.Resource] == "" {
-				ask.Class, reason = f.classFor(resourceMIG + profile)
+			if ws.classes.chosen[ask.Resource] == "" {
+				ask.Class, reason = ws.classes.classFor(resourceMIG + profile)
 			}
 			if ask.Class == "" {
 				way(api.MigrationUnknown, reason)
@@ -77,9 +92,9 @@ func (f *finder) workload(ctx context.Context, g *group) (api.MigrationWorkload,
 	if w.Way != "" {
 		return w, nil
 	}
-	f.convert(&w, e, g)
-	f.moving = append(f.moving, &moving{object: g.object, editor: e, group: g})
-	return w, f.decide(ctx, &w, e, g)
+	ws.convert(&w, e, g)
+	ws.moving = append(ws.moving, &moving{object: g.object, editor: e, group: g})
+	return w, ws.decide(ctx, &w, e, g)
 }
 
 // rank orders what becomes of workloads: one resource that cannot be asked for by claims decides.
@@ -97,7 +112,7 @@ func sharedText(resource string, sharing api.PluginSharing) string {
 // sharingFor returns how a resource is shared on the nodes of a workload's pods, or on all nodes that
 // offer it if the pods have none yet, and the MIG profile if that is what it is. Of several ways, the
 // one that is in the way counts.
-func (f *finder) sharingFor(g *group, resource string) (found api.PluginSharing, profile string) {
+func (ws *workloads) sharingFor(g *group, resource string) (found api.PluginSharing, profile string) {
 	nodes := map[string]bool{}
 	for _, pod := range g.pods {
 		if pod.Spec.NodeName != "" {
@@ -105,14 +120,14 @@ func (f *finder) sharingFor(g *group, resource string) (found api.PluginSharing,
 		}
 	}
 	profiles := map[string]bool{}
-	for _, node := range f.Snapshot.Nodes {
+	for _, node := range ws.Snapshot.Nodes {
 		if len(nodes) > 0 && !nodes[node.Name] {
 			continue
 		}
 		if quantity := node.Status.Allocatable[corev1.ResourceName(resource)]; quantity.IsZero() {
 			continue
 		}
-		switch s, _ := f.sharingOn(node, corev1.ResourceName(resource)); s {
+		switch s, _ := ws.plugins.sharingOn(node, corev1.ResourceName(resource)); s {
 		case "":
 		case api.SharingMIG:
 			if found == "" {
@@ -130,94 +145,10 @@ func (f *finder) sharingFor(g *group, resource string) (found api.PluginSharing,
 	return found, profile
 }
 
-// editor edits the pod template of a workload, or a pod.
-type editor struct {
-	object api.ObjectRef
-	// path is the path of the spec of pods.
-	path string
-	spec *corev1.PodSpec
-	// kept are the resources that stay; profiles has the MIG profiles of resources that do not name
-	// them.
-	kept     map[string]bool
-	profiles map[string]string
-	// templates are the templates of claims, claims are the claims that the pod gets, uses has the one of each container by resource.
-	templates []*resourceapi.ResourceClaimTemplate
-	claims    []corev1.PodResourceClaim
-	uses      map[string]map[string]corev1.ResourceClaim
-	edits     []api.Edit
-}
-
-func (f *finder) editorOf(g *group) *editor {
-	e := &editor{object: g.object, path: "/spec", spec: &g.pods[0].Spec, kept: map[string]bool{}, profiles: map[string]string{}, uses: map[string]map[string]corev1.ResourceClaim{}}
-	if g.owned {
-		e.path, e.spec = g.workload.PodSpecPath(), g.workload.PodSpec(g.pods[0])
-	}
-	return e
-}
-
-func (e *editor) keep(resource string) { e.kept[resource] = true }
-
-// converts reports whether a resource does not stay.
-func (e *editor) converts(asks []api.MigrationAsk) bool {
-	return slices.ContainsFunc(asks, func(a api.MigrationAsk) bool { return !e.kept[a.Resource] })
-}
-
-// container is a container of the spec with its place.
-type container struct {
-	*corev1.Container
-	list string
-	at   int
-}
-
-// containers lists the containers, those that run first first.
-func (e *editor) containers() []container {
-	var list []container
-	for i := range e.spec.InitContainers {
-		list = append(list, container{&e.spec.InitContainers[i], "initContainers", i})
-	}
-	for i := range e.spec.Containers {
-		list = append(list, container{&e.spec.Containers[i], "containers", i})
-	}
-	return list
-}
-
-// resources returns the extended resources of a container with their amounts: requests are equal to
-// limits, and follow from them.
-func (c container) resources() map[string]int64 {
-	found := map[string]int64{}
-	for _, list := range []corev1.ResourceList{c.Resources.Requests, c.Resources.Limits} {
-		for name, quantity := range list {
-			if cluster.IsExtendedResource(name) && quantity.Value() > 0 {
-				found[string(name)] = quantity.Value()
-			}
-		}
-	}
-	return found
-}
-
-// asks lists what the containers ask for.
-func (e *editor) asks() []api.MigrationAsk {
-	asks := []api.MigrationAsk{}
-	for _, c := range e.containers() {
-		resources := c.resources()
-		for _, name := range slices.Sorted(maps.Keys(resources)) {
-			asks = append(asks, api.MigrationAsk{Container: c.Name, Init: e.ends(c.Name), Resource: name, Count: resources[name]})
-		}
-	}
-	return asks
-}
-
-func (e *editor) edit(op string, value any, path ...string) {
-	for i := range path {
-		path[i] = whatif.PointerToken(path[i])
-	}
-	e.edits = append(e.edits, whatif.NewEdit(e.object, op, e.path+"/"+strings.Join(path, "/"), value))
-}
-
 // convert makes the workload ask by claims, one for each resource.
-func (f *finder) convert(w *api.MigrationWorkload, e *editor, g *group) {
+func (ws *workloads) convert(w *api.MigrationWorkload, e *editor, g *group) {
 	w.Way = api.MigrationClaims
-	expressions := f.convertSelectors(w, e)
+	expressions := ws.convertSelectors(w, e)
 	var names, classes []string
 	for _, ask := range w.Asks {
 		entry := e.entryOf(ask.Resource)
@@ -226,11 +157,11 @@ func (f *finder) convert(w *api.MigrationWorkload, e *editor, g *group) {
 		}
 		template := e.template(w, ask.Resource, entry, selectorsOf(expressions[ask.Resource]))
 		template.Name = unused(template.Name, func(name string) bool {
-			return f.Snapshot.Template(template.Namespace, name) != nil || slices.Contains(names, name)
+			return ws.Snapshot.Template(template.Namespace, name) != nil || slices.Contains(names, name)
 		})
 		e.claims = append(e.claims, corev1.PodResourceClaim{Name: entry, ResourceClaimTemplateName: &template.Name})
 		e.templates, names = append(e.templates, template), append(names, template.Name)
-		if classes = append(classes, ask.Class); !f.selects(ask.Class) {
+		if classes = append(classes, ask.Class); !ws.classes.selects(ask.Class) {
 			w.Notes = append(w.Notes, fmt.Sprintf("class %s selects no device yet: the workload waits until its driver has published some", ask.Class))
 		}
 		// The types of the API can be encoded.
@@ -252,7 +183,7 @@ func (f *finder) convert(w *api.MigrationWorkload, e *editor, g *group) {
 		// The scheduler places the new pod.
 		e.edit("remove", nil, "nodeName")
 	}
-	w.Edits = whatif.WithOldValues(f.Snapshot, e.edits)
+	w.Edits = whatif.WithOldValues(ws.Snapshot, e.edits)
 	w.Reason = fmt.Sprintf("%s %s, for %s %s", english.Plural(len(names), "ResourceClaimTemplate", "ResourceClaimTemplates"), english.JoinAnd(names), english.Plural(len(classes), "class", "classes"), english.JoinAnd(classes))
 	if class := g.pods[0].Spec.RuntimeClassName; class != nil {
 		w.Notes = append(w.Notes, fmt.Sprintf("its RuntimeClass %s stays: drivers inject devices by CDI and do not need one of a device plugin", *class))
@@ -261,111 +192,13 @@ func (f *finder) convert(w *api.MigrationWorkload, e *editor, g *group) {
 	for _, pod := range g.pods {
 		pods = append(pods, api.RemedyPod{Namespace: pod.Namespace, Name: pod.Name})
 	}
-	w.Commands = append(w.Commands, whatif.Commands(f.Snapshot, e.edits, pods)...)
-}
-
-// entryOf returns a name for the claim of a resource in the pod that is not in use: the name of the
-// resource without its domain. It is empty if the resource has a claim already.
-func (e *editor) entryOf(resource string) string {
-	if e.uses[resource] != nil {
-		return ""
-	}
-	_, name, _ := strings.Cut(resource, "/")
-	name = strings.Trim(strings.Map(func(r rune) rune {
-		if r >= 'a' && r <= 'z' || r >= '0' && r <= '9' {
-			return r
-		}
-		return '-'
-	}, strings.ToLower(name)), "-")
-	inUse := func(name string) bool {
-		of := func(c corev1.PodResourceClaim) bool { return c.Name == name }
-		return slices.ContainsFunc(e.spec.ResourceClaims, of) || slices.ContainsFunc(e.claims, of)
-	}
-	// Two characters are left for a number: names have at most 63.
-	return unused(cmp.Or(name, "devices")[:min(len(cmp.Or(name, "devices")), 61)], inUse)
-}
-
-// template returns the template of the claim for a resource, with a request for each container that
-// has devices to itself.
-func (e *editor) template(w *api.MigrationWorkload, resource, entry string, selectors []resourceapi.DeviceSelector) *resourceapi.ResourceClaimTemplate {
-	// Names of templates have at most 253 characters.
-	name := w.Object.Name[:min(len(w.Object.Name), 250-1-len(entry))] + "-" + entry
-	template := &resourceapi.ResourceClaimTemplate{
-		TypeMeta:   metav1.TypeMeta{APIVersion: resourceapi.SchemeGroupVersion.String(), Kind: api.KindTemplate},
-		ObjectMeta: metav1.ObjectMeta{Namespace: w.Object.Namespace, Name: name},
-	}
-	e.uses[resource] = map[string]corev1.ResourceClaim{}
-	for _, ask := range w.Asks {
-		if ask.Resource != resource {
-			continue
-		}
-		request := cmp.Or(lender(w.Asks, ask), ask.Container)
-		e.uses[resource][ask.Container] = corev1.ResourceClaim{Name: entry, Request: request}
-		if request != ask.Container {
-			continue
-		}
-		if ask.Init {
-			w.Notes = append(w.Notes, fmt.Sprintf("init container %s gets devices of its own, which it had in common with others under the device plugin", ask.Container))
-		}
-		template.Spec.Spec.Devices.Requests = append(template.Spec.Spec.Devices.Requests, resourceapi.DeviceRequest{
-			Name: request, Exactly: &resourceapi.ExactDeviceRequest{DeviceClassName: ask.Class, AllocationMode: resourceapi.DeviceAllocationModeExactCount, Count: ask.Count, Selectors: selectors},
-		})
-	}
-	return template
-}
-
-// lender returns a container whose devices an init container can use, because it ends before that
-// starts: a container with as many of the resource. It is empty if there is none.
-func lender(asks []api.MigrationAsk, ask api.MigrationAsk) string {
-	if !ask.Init {
-		return ""
-	}
-	at := slices.IndexFunc(asks, func(other api.MigrationAsk) bool {
-		return other.Resource == ask.Resource && other.Count >= ask.Count && !other.Init
-	})
-	if at < 0 {
-		return ""
-	}
-	return asks[at].Container
-}
-
-// ends reports whether a container ends before the others start.
-func (e *editor) ends(name string) bool {
-	return slices.ContainsFunc(e.spec.InitContainers, func(c corev1.Container) bool { return c.Name == name && c.RestartPolicy == nil })
-}
-
-// ask edits a container: claims in place of resources.
-func (e *editor) ask(c container) {
-	var claims []corev1.ResourceClaim
-	resources := c.resources()
-	for _, name := range slices.Sorted(maps.Keys(resources)) {
-		claim, converted := e.uses[name][c.Name]
-		if !converted {
-			continue
-		}
-		claims = append(claims, claim)
-		if _, limited := c.Resources.Limits[corev1.ResourceName(name)]; limited {
-			e.edit("remove", nil, c.list, fmt.Sprint(c.at), "resources", "limits", name)
-		}
-		if _, requested := c.Resources.Requests[corev1.ResourceName(name)]; requested {
-			e.edit("remove", nil, c.list, fmt.Sprint(c.at), "resources", "requests", name)
-		}
-	}
-	switch {
-	case len(claims) == 0:
-	case len(c.Resources.Claims) == 0:
-		e.edit("add", claims, c.list, fmt.Sprint(c.at), "resources", "claims")
-	default:
-		for _, claim := range claims {
-			e.edit("add", claim, c.list, fmt.Sprint(c.at), "resources", "claims", "-")
-		}
-	}
+	w.Commands = append(w.Commands, whatif.Commands(ws.Snapshot, e.edits, pods)...)
 }
 
 // convertSelectors returns the CEL expressions for each resource. Node selectors for labels of
 // NVIDIA's feature discovery become expressions where a published attribute has the same value; others
 // stay.
-func (f *finder) convertSelectors(w *api.MigrationWorkload, e *editor) map[string][]string {
+func (ws *workloads) convertSelectors(w *api.MigrationWorkload, e *editor) map[string][]string {
 	expressions := map[string][]string{}
 	var converted []string
 	for i := range w.Asks {
@@ -376,7 +209,7 @@ func (f *finder) convertSelectors(w *api.MigrationWorkload, e *editor) map[strin
 		}
 		if profile != "" && expressions[resource] == nil {
 			expressions[resource] = []string{equals(attrProfile, profile)}
-			if f.published(attrProfile, profile) == "" {
+			if ws.classes.published(attrProfile, profile) == "" {
 				w.Notes = append(w.Notes, fmt.Sprintf("no device has the MIG profile %s yet", profile))
 			}
 		}
@@ -388,7 +221,7 @@ func (f *finder) convertSelectors(w *api.MigrationWorkload, e *editor) map[strin
 			if attribute == "" {
 				continue
 			}
-			if value := f.published(attribute, e.spec.NodeSelector[key]); value != "" {
+			if value := ws.classes.published(attribute, e.spec.NodeSelector[key]); value != "" {
 				if of := equals(attribute, value); !slices.Contains(expressions[resource], of) {
 					expressions[resource] = append(expressions[resource], of)
 				}
@@ -412,11 +245,88 @@ func (f *finder) convertSelectors(w *api.MigrationWorkload, e *editor) map[strin
 	return expressions
 }
 
-// unused returns a name, with a number if it is in use.
-func unused(name string, inUse func(string) bool) string {
-	free := name
-	for n := 2; inUse(free); n++ {
-		free = fmt.Sprintf("%s-%d", name, n)
+// nameable returns the classes that could have a resource as extendedResourceName, in the order of
+// resources, so that workloads that need claims else stay as they are.
+func (ws *workloads) nameable() []api.MigrationClass {
+	if !ws.Gates.Enabled("DRAExtendedResource") {
+		return nil
 	}
-	return free
+	found := map[string]*api.MigrationClass{}
+	named := map[string]bool{}
+	for _, w := range ws.moving {
+		for _, ask := range w.editor.asks() {
+			if class := ws.classes.nameFor(ask.Resource); class != nil && found[ask.Resource] == nil && !named[class.Class] {
+				found[ask.Resource], named[class.Class] = class, true
+			}
+		}
+	}
+	for _, w := range ws.moving {
+		asks := w.editor.asks()
+		if slices.ContainsFunc(asks, func(a api.MigrationAsk) bool {
+			return !w.editor.kept[a.Resource] && (found[a.Resource] == nil || w.editor.profiles[a.Resource] != "")
+		}) {
+			continue
+		}
+		counted := map[string]bool{}
+		for _, ask := range asks {
+			if class := found[ask.Resource]; class != nil && !counted[ask.Resource] {
+				class.Workloads++
+				counted[ask.Resource] = true
+			}
+		}
+	}
+	var list []api.MigrationClass
+	for _, resource := range slices.Sorted(maps.Keys(found)) {
+		if found[resource].Workloads > 0 {
+			list = append(list, *found[resource])
+		}
+	}
+	return list
+}
+
+// moving is a workload that asks by claims in the future.
+type moving struct {
+	object api.ObjectRef
+	editor *editor
+	group  *group
+}
+
+// decideMost limits how many workloads the allocator decides: each takes up to half a second on
+// thousands of nodes.
+const decideMost = 50
+
+// decide asks the allocator about one pod of a workload as it becomes, in place of its present pods,
+// while all else is as it is.
+func (ws *workloads) decide(ctx context.Context, w *api.MigrationWorkload, e *editor, g *group) error {
+	if ws.decided++; ws.decided > decideMost {
+		return nil
+	}
+	spec, err := whatif.Edited(e.spec, e.edits, e.path)
+	if err != nil {
+		return fmt.Errorf("edit %s: %w", w.Object, err)
+	}
+	// No object in a cluster can have such a name.
+	pod := asEdited(g.pods[0], spec, g.pods[0].Name+"-…")
+	pod.OwnerReferences = nil
+	after := *whatif.Delete(ws.Snapshot, g.pods)
+	after.Pods = append(slices.Clone(after.Pods), pod)
+	after.Templates = slices.Concat(after.Templates, e.templates)
+	snapshot.SortByName(after.Pods)
+	snapshot.SortByName(after.Templates)
+	answers, err := explain.ReasonsOfEach(ctx, ws.Amended(&after), []target.Options{{Object: api.RefTo(api.KindPod, pod)}}, []*corev1.Pod{pod})
+	if err != nil {
+		return fmt.Errorf("decide %s: %w", w.Object, err)
+	}
+	switch answer := answers[0]; {
+	case answer.Err != nil:
+		w.Verdict, w.Summary = api.Undetermined, answer.Err.Error()
+	default:
+		w.Verdict, w.Summary = answer.Explanation.Verdict, answer.Explanation.Summary
+		for i := range w.Asks {
+			if class := w.Asks[i].Class; w.Verdict == api.DoesNotFit && !ws.classes.selects(class) {
+				w.Summary = fmt.Sprintf("Class %s selects no device.", class)
+			}
+		}
+	}
+	return nil
 }
