@@ -65,7 +65,7 @@ func Assess(ctx context.Context, snap *snapshot.Snapshot, c Change) (*api.Impact
 // decideAll decides what becomes of the pods, the claims and the budgets.
 func (a *assessment) decideAll(ctx context.Context, c *Change) error {
 	plugins := pluginsOf(a.before.Snapshot)
-	list := fates(c, a.before, a.state, plugins)
+	list := fates(c.emptied, c.gone, a.before, a.state, plugins)
 	a.out.Drivers = leavingDrivers(a.before, plugins, list)
 	for i := range a.out.Drivers {
 		d := &a.out.Drivers[i]
@@ -114,22 +114,6 @@ func count(counts *api.ImpactCounts, pod *api.ImpactPod) {
 	}
 }
 
-// assessment goes through what follows from a change.
-type assessment struct {
-	out *api.Impact
-	// emptied is the node that pods leave, empty for none: of that is known why it takes none.
-	emptied string
-	// before is the cluster as it is, state the one with the change and with what has
-	// happened since.
-	before, state *cluster.Cluster
-	// placed has the pods that wait now and found a place since the change.
-	placed map[types.NamespacedName]*explain.Decision
-	// decided has what became of them last.
-	decided []explain.Decision
-	// withoutDevices is set if replacements were placed that have no claims.
-	withoutDevices bool
-}
-
 // decide evicts pods at their times, and decides after each of them who finds a place.
 func (a *assessment) decide(ctx context.Context, list []fate) error {
 	nodeBefore := map[types.NamespacedName]string{}
@@ -167,11 +151,6 @@ func (a *assessment) decide(ctx context.Context, list []fate) error {
 	return nil
 }
 
-// waiting returns the pods that wait for devices and are in the queue.
-func waiting(state *cluster.Cluster) []*corev1.Pod {
-	return slices.DeleteFunc(slices.Clone(state.Waiting()), func(pod *corev1.Pod) bool { return len(pod.Spec.SchedulingGates) > 0 })
-}
-
 // aside names the pods that a change concerns and the queue does not decide about: pods
 // with scheduling gates, and pods that are nominated for the emptied node.
 func aside(before *cluster.Cluster, emptied string) []string {
@@ -202,22 +181,6 @@ func rank(effect api.ImpactEffect) int {
 
 func of(list []fate, effect api.ImpactEffect) []fate {
 	return slices.DeleteFunc(slices.Clone(list), func(f fate) bool { return f.effect != effect })
-}
-
-// described returns the known facts about a pod without asking where it fits.
-func described(f *fate) api.ImpactPod {
-	out := api.ImpactPod{
-		Namespace: f.pod.Namespace, Name: f.pod.Name, Effect: f.effect, Node: f.pod.Spec.NodeName,
-		Owner: whatif.Owner(f.pod), Devices: f.devices, Drivers: f.drivers,
-	}
-	if !f.at.IsZero() {
-		out.EvictionAt = &metav1.Time{Time: f.at}
-	}
-	return out
-}
-
-func key(pod *corev1.Pod) types.NamespacedName {
-	return types.NamespacedName{Namespace: pod.Namespace, Name: pod.Name}
 }
 
 // compareWaiting lists the waiting pods for which the change makes a difference, and names

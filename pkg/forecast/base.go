@@ -16,35 +16,6 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
-// devices are the devices that can serve claims of a shape.
-type devices struct {
-	asker    *explain.Asker
-	eligible map[cluster.DeviceID]bool
-	// pools are theirs.
-	pools map[snapshot.PoolID]bool
-	// divisible is set if some of these can be shared, or are partitions, shareable only in
-	// the first case.
-	divisible, shareable bool
-	// whole has the nodes where none of them is, see [wholeOn].
-	whole map[string]wholeDevices
-	// unsuitable are the nodes that a pod which tolerates nothing cannot use.
-	unsuitable []*corev1.Node
-	// users are the pods of the cluster that could run elsewhere, once they were asked for.
-	users map[string][]*user
-}
-
-// movable returns the movable users of these devices, see [devices.usersAmong].
-func (d *devices) movable(all []*mover) map[string][]*user {
-	if d.users == nil {
-		d.users = d.usersAmong(all)
-	}
-	return d.users
-}
-
-func (d *devices) addEligible(id cluster.DeviceID) {
-	d.eligible[id], d.pools[snapshot.PoolID{Driver: id.Driver, Name: id.Pool}] = true, true
-}
-
 // base has the common facts of shapes that only differ in their number of devices: which
 // devices can serve them, and which nodes are equivalent. So these are found once for a
 // large cluster.
@@ -164,19 +135,6 @@ func (b *base) none() *slotCount {
 		c.nodes[node.Name] = 0
 	}
 	return c
-}
-
-// exactly says that no more claims fit than were counted.
-func (c *slotCount) exactly() *slotCount {
-	c.count.AtMost = ptr.To(c.count.AtLeast)
-	return c
-}
-
-// add counts claims on a node, of which no more fit than a bound.
-func (c *slotCount) add(node *corev1.Node, count, bound int) {
-	c.nodes[node.Name] = count
-	c.count.AtLeast += count
-	c.bound = min(c.bound+bound, unlimited)
 }
 
 // addWhole counts claims of a shape on the nodes where all devices are whole. It reports

@@ -29,8 +29,9 @@ type fate struct {
 }
 
 // fates finds what a change does to the pods that run, those that leave first in front.
-// plugins are the pods of drivers.
-func fates(c *Change, before, after *cluster.Cluster, plugins map[*corev1.Pod][]string) []fate {
+// emptied is the node that they leave, empty for none, gone is set if it is removed. plugins are the
+// pods of drivers.
+func fates(emptied string, gone bool, before, after *cluster.Cluster, plugins map[*corev1.Pod][]string) []fate {
 	now := before.Snapshot.Now()
 	var list []fate
 	for _, pod := range before.Snapshot.Pods {
@@ -41,12 +42,12 @@ func fates(c *Change, before, after *cluster.Cluster, plugins map[*corev1.Pod][]
 		at, evicted := eviction(before, after, pod)
 		lost := lostOf(before, after, pod)
 		switch {
-		case c.emptied == pod.Spec.NodeName && snapshot.StaysOnDrain(pod):
+		case emptied == pod.Spec.NodeName && snapshot.StaysOnDrain(pod):
 			f.effect, f.devices = api.EffectStays, nil
-			if c.gone {
+			if gone {
 				f.effect = api.EffectRemoved
 			}
-		case c.emptied == pod.Spec.NodeName:
+		case emptied == pod.Spec.NodeName:
 			f.effect = api.EffectEvicted
 		case evicted:
 			f.effect = api.EffectEvicted

@@ -22,9 +22,6 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/whatif"
 )
 
-// mostSlots returns how many claims of each shape are placed.
-func mostSlots() most { return most{onNode: 256, inSequence: 256} }
-
 // Shapes counts how many more claims fit of each shape that a cluster's claims have, and
 // of each class. Where pods on other nodes would leave room for more, it says how many.
 // Progress is told of each shape. It fails if ctx is done.
@@ -62,33 +59,6 @@ type slots struct {
 	rooms   map[bool]map[string]int
 	// movers are the pods that could run elsewhere, once they were asked for.
 	movers []*mover
-}
-
-// slotCount is the kept part of a count: the facts about all devices of a large cluster
-// take too much memory.
-type slotCount struct {
-	count  api.CopyCount
-	bounds []string
-	// nodes has how many each node takes.
-	nodes map[string]int
-	stop  *api.CopyStop
-	// bound is a number that counting proves to be enough.
-	bound int
-	// devices are the devices that can serve the shape.
-	*devices
-}
-
-// slotsIn counts claims of a shape in a cluster, as [countIn] does.
-func slotsIn(ctx context.Context, asker *explain.Asker, s *cluster.Cluster, pod *corev1.Pod, leftOut map[string][]string) (*slotCount, *explain.Asked, error) {
-	c, err := countIn(ctx, asker, s, pod, leftOut, mostSlots(), false)
-	if err != nil {
-		return nil, nil, err
-	}
-	nodes := make(map[string]int, len(c.nodes))
-	for name, on := range c.nodes {
-		nodes[name] = on.copies
-	}
-	return &slotCount{count: c.count, bounds: c.coupled, nodes: nodes, stop: c.next, bound: mostCopiesOf(c.asked.Question, c.asked.Question.Reach.Candidates)}, c.asked, nil
 }
 
 // newSlots prepares to count shapes: the cluster has a template for each of them, for one
@@ -273,8 +243,6 @@ func (c *slots) line(ctx context.Context, shape *claimShape) (*api.ShapeFit, err
 	}
 	return line, c.pack(ctx, shape, line, now, later)
 }
-
-func exact(count api.CopyCount) bool { return count.AtMost != nil && *count.AtMost == count.AtLeast }
 
 // pack looks for moves that leave room for more claims of a shape.
 func (c *slots) pack(ctx context.Context, shape *claimShape, line *api.ShapeFit, now, later *slotCount) error {

@@ -18,7 +18,6 @@ import (
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/eligibility"
-	"github.com/kubectl-dra/kubectl-dra/pkg/whatif"
 )
 
 // Where the devices of a node that can serve a claim are whole, none of them a part of
@@ -145,95 +144,3 @@ func valuesOf(ctx context.Context, f *funnel.Funnel, d *cluster.Device) (string,
 // anyDevice reports true: for devices of which none is in use. It reports whether a device
 // counts.
 func anyDevice(*wholeDevice) bool { return true }
-
-// slotsOn counts claims of a size for pods like this one in a cluster, of which nodes have
-// these devices when all claims are released. On nodes whose devices are not whole, the
-// allocator counts them. Where nothing has changed there are as many as before.
-func (d *devices) slotsOn(ctx context.Context, s *cluster.Cluster, pod *corev1.Pod, size int, before *slotCount, changed map[string]bool) (*slotCount, error) {
-	facts := s
-	all := &slotCount{nodes: make(map[string]int, len(s.Snapshot.Nodes))}
-	var others []*corev1.Node
-	for _, node := range s.Snapshot.Nodes {
-		if !changed[node.Name] {
-			all.keep(before, node)
-			continue
-		}
-		pools, err := facts.Pools.For(node)
-		if err != nil {
-			return nil, fmt.Errorf("find the pools of node %s: %w", node.Name, err)
-		}
-		devices, whole := d.whole[node.Name]
-		count, known := devices.slots(size, func(w *wholeDevice) bool {
-			device := &pools[w.pool].Devices[w.index]
-			return !facts.Usage.InUse(w.id) && facts.Partitions.Conflict(device) == nil && facts.Partitions.ConflictOn(device, node) == nil
-		})
-		if whole && known {
-			all.add(node, min(count, copiesOn(facts.Nodes, pod, node)), 0)
-		} else {
-			others = append(others, node)
-		}
-	}
-	if len(others) == 0 {
-		return all, nil
-	}
-	s = s.Amended(whatif.OnlyNodes(s.Snapshot, others))
-	asked, _, err := slotsIn(ctx, d.asker, s, pod, nil)
-	if err != nil {
-		return nil, err
-	}
-	for _, node := range others {
-		if on, known := asked.nodes[node.Name]; known {
-			all.add(node, on, 0)
-		}
-	}
-	return all, nil
-}
-
-// on returns a count of claims on some of its nodes.
-func (c *slotCount) on(nodes []*corev1.Node) *slotCount {
-	some := &slotCount{nodes: make(map[string]int, len(nodes))}
-	for _, node := range nodes {
-		some.keep(c, node)
-	}
-	return some
-}
-
-// keep counts claims on a node as they were counted before.
-func (c *slotCount) keep(before *slotCount, node *corev1.Node) {
-	if on, known := before.nodes[node.Name]; known {
-		c.add(node, on, 0)
-	}
-}
-
-// copiesOn returns for how many claims, each for a pod of its own, a node has room,
-// suitable or not.
-func copiesOn(nodes *cluster.Nodes, pod *corev1.Pod, node *corev1.Node) int {
-	if len(nodes.Fit(pod, node)) > 0 {
-		return 0
-	}
-	return roomFor(nodes, pod, node)
-}
-
-// roomsOf returns for how many such claims the suitable nodes of a cluster have room.
-func roomsOf(s *cluster.Cluster, pod *corev1.Pod) map[string]int {
-	nodes, _ := s.Nodes.All()
-	rooms := make(map[string]int, len(nodes))
-	for _, node := range nodes {
-		rooms[node.Name] = roomFor(s.Nodes, pod, node)
-	}
-	return rooms
-}
-
-// sortByRoom puts nodes with the most room first.
-func sortByRoom(nodes []*corev1.Node, rooms map[string]int) {
-	slices.SortStableFunc(nodes, func(a, b *corev1.Node) int { return rooms[b.Name] - rooms[a.Name] })
-}
-
-// roomFor is like roomOn, for suitable nodes.
-func roomFor(nodes *cluster.Nodes, pod *corev1.Pod, node *corev1.Node) int {
-	most := mostSlots().onNode
-	if rooms := nodes.RoomFor(pod, node); len(rooms) > 0 {
-		return int(min(rooms[0].Pods, int64(most)))
-	}
-	return most
-}

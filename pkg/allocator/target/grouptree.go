@@ -8,7 +8,8 @@ import (
 	"slices"
 	"strings"
 
-	corev1 "k8s.io/api/core/v1"
+	"k8s.io/utils/ptr"
+
 	schedulingv1alpha3 "k8s.io/api/scheduling/v1alpha3"
 	schedulingapi "k8s.io/api/scheduling/v1beta1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -123,15 +124,6 @@ func (t *GroupTree) Groups() []*schedulingapi.PodGroup {
 	return groups
 }
 
-// Pods lists the pods of all groups that have not ended.
-func (t *GroupTree) Pods(snap *snapshot.Snapshot) []*corev1.Pod {
-	var pods []*corev1.Pod
-	for _, group := range t.Groups() {
-		pods = append(pods, GroupPods(snap, group.Namespace, group.Name)...)
-	}
-	return pods
-}
-
 // required returns the priority and the preemption policy that all pods have to have, nil
 // for what the group at the top does not say.
 func (t *GroupTree) required(snap *snapshot.Snapshot) (priority *int32, policy *schedulingapi.PreemptionPolicy) {
@@ -151,4 +143,25 @@ func (t *GroupTree) required(snap *snapshot.Snapshot) (priority *int32, policy *
 		priority = &found
 	}
 	return priority, policy
+}
+
+// priorityOf returns the priority of a pod or a group, if that is known. What exists and
+// has neither priority nor class has 0. What does not exist yet may get the default class
+// of the cluster, which there is not if a pod without class exists.
+func priorityOf(snap *snapshot.Snapshot, priority *int32, class string, hypothetical bool) (value int32, known bool) {
+	switch {
+	case priority != nil:
+		return *priority, true
+	case class != "":
+		priority = classPriority(snap, class)
+		return ptr.Deref(priority, 0), priority != nil
+	case !hypothetical:
+		return 0, true
+	}
+	for _, pod := range snap.Pods {
+		if !Hypothetical(pod) && pod.Spec.PriorityClassName == "" {
+			return 0, true
+		}
+	}
+	return 0, false
 }

@@ -84,24 +84,3 @@ func schedulerOf(pod *corev1.Pod) string {
 func preemptionOf(pod *corev1.Pod) corev1.PreemptionPolicy {
 	return ptr.Deref(pod.Spec.PreemptionPolicy, corev1.PreemptLowerPriority)
 }
-
-// priorityOf returns the priority of a pod or a group, if that is known. What exists and
-// has neither priority nor class has 0. What does not exist yet may get the default class
-// of the cluster, which there is not if a pod without class exists.
-func priorityOf(snap *snapshot.Snapshot, priority *int32, class string, hypothetical bool) (value int32, known bool) {
-	switch {
-	case priority != nil:
-		return *priority, true
-	case class != "":
-		priority = classPriority(snap, class)
-		return ptr.Deref(priority, 0), priority != nil
-	case !hypothetical:
-		return 0, true
-	}
-	for _, pod := range snap.Pods {
-		if !Hypothetical(pod) && pod.Spec.PriorityClassName == "" {
-			return 0, true
-		}
-	}
-	return 0, false
-}

@@ -11,43 +11,9 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
-	"github.com/kubectl-dra/kubectl-dra/pkg/english"
 	"github.com/kubectl-dra/kubectl-dra/pkg/lifecycle"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
-
-// Gang is the outcome for the pods of a PodGroup if they are decided one after another.
-type Gang struct {
-	// Existing counts the pods that there are, Fit those that have a node or get one.
-	Existing, Fit int
-	// Above has the CompositePodGroups that it belongs to, the nearest first.
-	Above []CompositeFit
-}
-
-// Short says of which group too few pods or groups fit, the PodGroup or the nearest
-// CompositePodGroup above it; empty if enough do.
-func (g *Gang) Short(group string, minCount int) string {
-	if g.Fit < minCount {
-		return fmt.Sprintf("%d of %s of PodGroup %s fit, minCount is %d", g.Fit, english.Count(g.Existing, "pod"), group, minCount)
-	}
-	for i := range g.Above {
-		if above := &g.Above[i]; above.Fit < above.Tree.MinCount {
-			return fmt.Sprintf("%d of %s of CompositePodGroup %s fit, minGroupCount is %d: not enough pods of %s do", above.Fit,
-				english.Count(len(above.Tree.Children), "group"), above.Tree.Name(), above.Tree.MinCount, english.Sample(above.Short, 4))
-		}
-	}
-	return ""
-}
-
-// CompositeFit is the outcome for the groups of a CompositePodGroup.
-type CompositeFit struct {
-	Tree *GroupTree
-	// Ready counts the groups of which enough pods exist, Fit the groups of which enough
-	// have a node or get one.
-	Ready, Fit int
-	// Short are the names of the groups of which not enough fit.
-	Short []string
-}
 
 // GroupOf returns the name of the PodGroup that a pod belongs to, empty if there is none.
 func GroupOf(pod *corev1.Pod) string {
@@ -80,6 +46,15 @@ func NewGroupPods(snap *snapshot.Snapshot, namespace, name string) (pods []*core
 		pods, sample = append(pods, of...), sample || one
 	}
 	return pods, sample
+}
+
+// Pods lists the pods of all groups that have not ended.
+func (t *GroupTree) Pods(snap *snapshot.Snapshot) []*corev1.Pod {
+	var pods []*corev1.Pod
+	for _, group := range t.Groups() {
+		pods = append(pods, GroupPods(snap, group.Namespace, group.Name)...)
+	}
+	return pods
 }
 
 // findPodGroup makes the target stand for the pods of a PodGroup, and for those that

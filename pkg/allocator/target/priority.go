@@ -54,12 +54,3 @@ func systemPriority(class string) *int32 {
 	}
 	return &priority
 }
-
-// UnknownPriority returns the PriorityClass of the pod that is asked about, if it does not
-// exist yet and nothing tells the priority.
-func (s *Target) UnknownPriority() string {
-	if s.Pod != nil && s.Hypothetical && s.Pod.Spec.Priority == nil {
-		return s.Pod.Spec.PriorityClassName
-	}
-	return ""
-}

@@ -140,3 +140,12 @@ func (s *Target) Queued() bool {
 func (s *Target) Counted() bool {
 	return s.Workload && s.Node == "" && s.Options.Device == ""
 }
+
+// UnknownPriority returns the PriorityClass of the pod that is asked about, if it does not
+// exist yet and nothing tells the priority.
+func (s *Target) UnknownPriority() string {
+	if s.Pod != nil && s.Hypothetical && s.Pod.Spec.Priority == nil {
+		return s.Pod.Spec.PriorityClassName
+	}
+	return ""
+}

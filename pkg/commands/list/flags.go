@@ -13,59 +13,10 @@ import (
 	"github.com/spf13/pflag"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/labels"
-	"k8s.io/cli-runtime/pkg/genericiooptions"
-	"k8s.io/cli-runtime/pkg/printers"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/commands/cli"
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
 )
-
-// request has the flags of a list verb, and the values that they and the arguments stand for.
-type request struct {
-	streams       genericiooptions.IOStreams
-	reading       *cli.ReadingFlags
-	printing      *cli.PrintFlags
-	labelSelector string
-	fieldSelector string
-	sortBy        string
-	// by is the property to group the items by; empty for none.
-	by string
-	// limit is how many rows or objects to print; 0 for all.
-	limit int
-	// fitsHeight limits the rows to the height of the terminal.
-	fitsHeight    bool
-	allNamespaces bool
-	watch         bool
-	watchEvents   bool
-
-	// verb is the command that lists the items.
-	patterns  []string
-	reader    *cli.Reader
-	byLabels  labels.Selector
-	byFields  fields.Selector
-	output    string
-	noHeaders bool
-	// conditions are the verb's own flags that were given.
-	conditions []string
-	printer    printers.ResourcePrinter
-}
-
-// forPeople reports whether to print a table.
-func (r *request) forPeople() bool { return r.output == "" || r.output == "wide" }
-
-// fits reports whether a table has to fit a terminal.
-func (r *request) fits() bool {
-	_, isTerminal := cli.Terminal(r.streams.Out)
-	return isTerminal && r.output == "" && !r.noHeaders
-}
-
-// inWide returns the hint to -o wide for the reasons; empty if they are printed already.
-func (r *request) inWide(says string) string {
-	if r.output == "wide" {
-		return ""
-	}
-	return ": -o wide shows " + says
-}
 
 func (o *lister[T]) addTo(cmd *cobra.Command) {
 	flags := cmd.Flags()

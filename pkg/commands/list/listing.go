@@ -6,8 +6,10 @@ package list
 import (
 	"context"
 	"io"
-	"path"
 	"slices"
+
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+	"k8s.io/cli-runtime/pkg/printers"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
@@ -122,6 +124,59 @@ func newListed(source *cli.Source, asked *request) *listed {
 	return &listed{Source: source, asked: asked, cluster: c, inventory: inventory.New(c)}
 }
 
+// request has the flags of a list verb, and the values that they and the arguments stand for.
+type request struct {
+	streams       genericiooptions.IOStreams
+	reading       *cli.ReadingFlags
+	printing      *cli.PrintFlags
+	labelSelector string
+	fieldSelector string
+	sortBy        string
+	// by is the property to group the items by; empty for none.
+	by string
+	// limit is how many rows or objects to print; 0 for all.
+	limit int
+	// fitsHeight limits the rows to the height of the terminal.
+	fitsHeight    bool
+	allNamespaces bool
+	watch         bool
+	watchEvents   bool
+
+	// verb is the command that lists the items.
+	patterns  []string
+	reader    *cli.Reader
+	byLabels  labels.Selector
+	byFields  fields.Selector
+	output    string
+	noHeaders bool
+	// conditions are the verb's own flags that were given.
+	conditions []string
+	printer    printers.ResourcePrinter
+}
+
+// forPeople reports whether to print a table.
+func (r *request) forPeople() bool { return r.output == "" || r.output == "wide" }
+
+// fits reports whether a table has to fit a terminal.
+func (r *request) fits() bool {
+	_, isTerminal := cli.Terminal(r.streams.Out)
+	return isTerminal && r.output == "" && !r.noHeaders
+}
+
+// inWide returns the hint to -o wide for the reasons; empty if they are printed already.
+func (r *request) inWide(says string) string {
+	if r.output == "wide" {
+		return ""
+	}
+	return ": -o wide shows " + says
+}
+
+// lister lists the items of a listing that a request is for.
+type lister[T runtime.Object] struct {
+	listing[T]
+	*request
+}
+
 // plain adapts a table that depends on nothing but the items.
 func plain[T any](table func([]T) *metav1.Table) func([]T, *listed) *metav1.Table {
 	return func(items []T, _ *listed) *metav1.Table { return table(items) }
@@ -185,20 +240,6 @@ func (l *listing[T]) withoutAge(item T) T {
 // anyUncertain reports whether a value of one of the items is only a bound.
 func (l *listing[T]) anyUncertain(items []T) bool {
 	return l.uncertain != nil && slices.ContainsFunc(items, l.uncertain)
-}
-
-// called reports whether one of several names matches a pattern, or is one literally;
-// without patterns all do.
-func called(patterns, names []string) bool {
-	if len(patterns) == 0 {
-		return true
-	}
-	return slices.ContainsFunc(patterns, func(pattern string) bool {
-		return slices.ContainsFunc(names, func(name string) bool {
-			matches, _ := path.Match(pattern, name)
-			return matches || pattern == name
-		})
-	})
 }
 
 // pointers returns pointers to the elements of a list.

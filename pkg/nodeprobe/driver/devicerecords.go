@@ -37,19 +37,6 @@ func (r *Records) healthy() map[string][]string {
 	return r.GivenOut
 }
 
-// Resource is an extended resource of device plugins that the kubelet knows.
-type Resource struct {
-	Name string `json:"name"`
-	// GivenOut counts the healthy devices of the kubelet, Registered the devices in its
-	// checkpoint; nil if that could not be read.
-	GivenOut   *int `json:"givenOut,omitempty"`
-	Registered *int `json:"registered,omitempty"`
-	// Allocatable and Capacity are from the status of the node, nil if it has none.
-	// Capacity includes unhealthy devices.
-	Allocatable *int64 `json:"allocatable,omitempty"`
-	Capacity    *int64 `json:"capacity,omitempty"`
-}
-
 // compareDevices compares the device plugins with the kubelet's records, and these with the
 // node and its slices.
 func (f *Findings) compareDevices(snap *snapshot.Snapshot, around *node.Cluster, records *Records) {

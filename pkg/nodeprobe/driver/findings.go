@@ -33,6 +33,19 @@ type Findings struct {
 	Checks    []node.Check `json:"checks"`
 }
 
+// Resource is an extended resource of device plugins that the kubelet knows.
+type Resource struct {
+	Name string `json:"name"`
+	// GivenOut counts the healthy devices of the kubelet, Registered the devices in its
+	// checkpoint; nil if that could not be read.
+	GivenOut   *int `json:"givenOut,omitempty"`
+	Registered *int `json:"registered,omitempty"`
+	// Allocatable and Capacity are from the status of the node, nil if it has none.
+	// Capacity includes unhealthy devices.
+	Allocatable *int64 `json:"allocatable,omitempty"`
+	Capacity    *int64 `json:"capacity,omitempty"`
+}
+
 func typeMeta(kind string) metav1.TypeMeta {
 	return metav1.TypeMeta{APIVersion: api.APIVersion, Kind: kind}
 }

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/kubectl-dra/kubectl-dra/pkg/english"
+
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/nodeprobe/node"
@@ -27,6 +29,37 @@ func (f *Findings) judge(host *node.Host, blind bool) {
 		f.DevicePlugins[i].judge(f)
 	}
 	f.judgeAccess(host)
+}
+
+// judge adds the checks of a device plugin.
+func (p *DevicePlugin) judge(f *Findings) {
+	if p.Answer != node.Answers {
+		f.silent(checkDevices, &p.Socket, "the kubelet removes it when it restarts")
+		return
+	}
+	f.good(checkDevices, p.Path, "a device plugin %s", speed(&p.Socket))
+	var unhealthy, twice []string
+	for i := range p.Devices {
+		d := &p.Devices[i]
+		if !d.healthy() {
+			unhealthy = append(unhealthy, d.ID)
+		}
+		if i > 0 && p.Devices[i-1].ID == d.ID {
+			twice = append(twice, d.ID)
+		}
+	}
+	if len(twice) > 0 {
+		f.bad(checkDevices, p.Path, "the device plugin reports more than once: %s", node.Sample(twice))
+	}
+	switch {
+	case len(unhealthy) > 0:
+		f.bad(checkHealthy, p.Path, "the device plugin reports as unhealthy: %s", node.Sample(unhealthy))
+	case p.Devices != nil:
+		f.good(checkHealthy, p.Path, "the device plugin reports %s, all healthy", english.Count(len(p.Devices)+p.Omitted, "device"))
+	}
+	if p.Omitted > 0 {
+		f.notKnown(checkDevices, p.Path, "not shown: %s; the device plugin reports more than %d, or IDs of more than %d bytes", english.Count(p.Omitted, "device"), maxPluginDevices, maxID)
+	}
 }
 
 func (f *Findings) good(name, path, format string, args ...any) {
