@@ -29,15 +29,6 @@ const (
 	RepeatsDevices
 )
 
-// RepeatsOf returns what says the same as the findings of a code.
-func RepeatsOf(code string) Repeats {
-	all := Checks()
-	if i := slices.IndexFunc(all, func(c Check) bool { return c.Code == code }); i >= 0 {
-		return all[i].Repeats
-	}
-	return RepeatsNothing
-}
-
 // Check is a check for one kind of problem of a cluster.
 type Check struct {
 	// Code is stable: "DRA", the number of the group, and the number of the check in it.

@@ -145,16 +145,6 @@ func said(of *lifecycle.Finding, step *api.NextStep, objects ...api.ObjectRef) a
 	return api.Finding{Objects: objects, Message: of.Reason, Evidence: of.Evidence, Remedy: step}
 }
 
-// firstStep returns the first step that somebody can take; steps that only wait come after
-// it.
-func firstStep(steps []api.NextStep) *api.NextStep {
-	actor := lifecycle.Actor(steps)
-	if at := slices.IndexFunc(steps, func(s api.NextStep) bool { return s.Actor == actor }); at >= 0 {
-		return &steps[at]
-	}
-	return nil
-}
-
 // eachResult calls a function for each allocated device.
 func eachResult(in *cluster, call func(*resourceapi.ResourceClaim, *resourceapi.DeviceRequestAllocationResult)) {
 	for _, claim := range in.cluster.Snapshot.Claims {

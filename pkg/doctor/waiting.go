@@ -40,51 +40,6 @@ func neverFits(e *api.Explanation) bool { return explain.When(e) == api.Never }
 
 func failsToSchedule(e *api.Explanation) bool { return e.Verdict == api.Error }
 
-func waitingChecks() []Check {
-	needs := waitingNeeds()
-	checks := []Check{
-		{
-			Code: codeNever, Title: "pod that can never fit", Severity: api.SeverityError, Needs: needs, Repeats: RepeatsPods,
-			About:  "A pod waits for devices that the nodes of the cluster could not give it if all other claims were released. Waiting does not help.",
-			Advice: "'kubectl dra why' says which conditions conflict, and which changes make the pod fit.",
-			find:   waitingCheck(neverFits),
-		},
-		{
-			Code: codeFails, Title: "pod whose scheduling fails", Severity: api.SeverityError, Needs: needs, Repeats: RepeatsPods,
-			About:  "The scheduler ends each attempt for a pod with an error before it has looked at all nodes: a selector fails, a class or a feature gate is missing.",
-			Advice: "'kubectl dra why' names the error and what causes it.",
-			find:   waitingCheck(failsToSchedule),
-		},
-		{
-			Code: "DRA1603", Title: "pod that has devices and does not work", Severity: api.SeverityError, Needs: []string{snapshot.ResourcePods, snapshot.ResourceClaims}, Repeats: RepeatsPods,
-			About:  "A pod has its devices allocated and is stuck after that: the driver does not prepare them, the runtime does not inject them, a taint is about to evict it.",
-			Advice: "Follow the remedy. 'kubectl dra why' names the stage, the evidence and all that can be done.",
-			find:   findBlockedPods,
-		},
-		{
-			Code: "DRA1605", Title: "pods that wait for the devices of one claim", Severity: api.SeverityInfo, Needs: needs, Repeats: RepeatsPods,
-			About:  "Several pods would fit if one claim were released, and that claim alone. They get the devices one after another.",
-			Advice: "'kubectl dra tree claim/NAME' lists the pods that use the claim. It is released when the last of them ends.",
-			find:   findQueues,
-		},
-		{
-			Code: "DRA1608", Title: "workload whose pods the API server refuses", Severity: api.SeverityError, Needs: []string{snapshot.ResourceEvents}, Repeats: RepeatsPods,
-			About:  "The controller of a workload with devices cannot create its pods: a ServiceAccount or a PriorityClass is missing, a quota or a LimitRange does not allow them, or an admission webhook or policy refuses them. There is no pod that waits, so that nothing else shows it.",
-			Advice: "The message is that of the API server. 'kubectl dra why' says who can act, with the commands.",
-			find:   findRefusedWorkloads,
-		},
-		{
-			Code: codeUnheard, Title: "pods that no scheduler has looked at", Severity: api.SeverityError, Needs: needs,
-			About:  "Pods fit, have waited for more than a minute, and have no condition PodScheduled: kube-scheduler has not tried to place them, nor any pod that was created after the first of them.",
-			Advice: "Look at the pods, the lease and the log of kube-scheduler.",
-			find:   findUnheard,
-		},
-	}
-	checks = append(checks, quotaChecks()...)
-	slices.SortFunc(checks, func(a, b Check) int { return strings.Compare(a.Code, b.Code) })
-	return checks
-}
-
 // waitingCheck returns a check of the answers for pods that wait for devices. Pods of one
 // owner with one answer are one finding.
 func waitingCheck(applies func(*api.Explanation) bool) func(context.Context, *cluster) ([]api.Finding, error) {
@@ -279,4 +234,14 @@ func findUnheard(ctx context.Context, in *cluster) ([]api.Finding, error) {
 		f.Message, f.Evidence = f.Message+"; "+reason, append(evidence, f.Evidence...)
 	}
 	return []api.Finding{f}, nil
+}
+
+// firstStep returns the first step that somebody can take; steps that only wait come after
+// it.
+func firstStep(steps []api.NextStep) *api.NextStep {
+	actor := lifecycle.Actor(steps)
+	if at := slices.IndexFunc(steps, func(s api.NextStep) bool { return s.Actor == actor }); at >= 0 {
+		return &steps[at]
+	}
+	return nil
 }

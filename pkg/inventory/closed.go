@@ -7,8 +7,6 @@ import (
 	"cmp"
 	"slices"
 
-	corev1 "k8s.io/api/core/v1"
-
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 )
 
@@ -37,18 +35,4 @@ func (v *Inventory) ClosedNodes(pools []api.Pool) []Node {
 	}
 	slices.SortFunc(list, func(a, b Node) int { return cmp.Compare(a.Name, b.Name) })
 	return list
-}
-
-// nodeTaints returns the taints of a node that keep pods away or evict them, without the
-// taint of a cordoned node.
-func nodeTaints(node *corev1.Node) []string {
-	var taints []string
-	for i := range node.Spec.Taints {
-		taint := &node.Spec.Taints[i]
-		if taint.Effect == corev1.TaintEffectPreferNoSchedule || taint.Key == corev1.TaintNodeUnschedulable {
-			continue
-		}
-		taints = append(taints, taint.ToString())
-	}
-	return taints
 }

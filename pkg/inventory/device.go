@@ -9,6 +9,8 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/kubectl-dra/kubectl-dra/pkg/english"
+
 	resourceapi "k8s.io/api/resource/v1"
 	"k8s.io/utils/ptr"
 
@@ -16,7 +18,6 @@ import (
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/eligibility"
-	"github.com/kubectl-dra/kubectl-dra/pkg/english"
 )
 
 // Devices lists the devices of the newest generation of all pools, in the
@@ -29,40 +30,6 @@ func (v *Inventory) Devices() []api.Device {
 		devices = append(devices, v.describeDevice(&all[i]))
 	}
 	return append(devices, v.unpublished()...)
-}
-
-// listUnpublished lists the devices that claims have and that no slice has any more. Those
-// that are Ready as their drivers say were moved into a pod.
-func listUnpublished(eligible *eligibility.Devices) []api.Device {
-	var devices []api.Device
-	known := map[cluster.DeviceID]bool{}
-	for _, claim := range eligible.Facts.Snapshot.Claims {
-		if claim.Status.Allocation == nil {
-			continue
-		}
-		for i := range claim.Status.Allocation.Devices.Results {
-			result := &claim.Status.Allocation.Devices.Results[i]
-			id := deviceID(result)
-			if known[id] || !missing(eligible, result) {
-				continue
-			}
-			known[id] = true
-			out := api.Device{
-				TypeMeta: typeMeta("Device"), Driver: id.Driver, Pool: id.Pool, Name: id.Device,
-				State: api.DeviceStateGone, Reason: "no ResourceSlice has it any more",
-				Holders: holdersOf(eligible.Facts, id),
-			}
-			if cluster.DeviceReady(claim, result) {
-				out.State, out.Reason = api.DeviceStateUnpublished, out.Reason+"; its driver says in the claim's status that it is Ready"
-			}
-			out.Node, out.Scope = allocationScope(claim.Status.Allocation)
-			devices = append(devices, out)
-		}
-	}
-	slices.SortFunc(devices, func(a, b api.Device) int {
-		return cmp.Or(cmp.Compare(a.Driver, b.Driver), english.CompareNames(a.Pool, b.Pool), english.CompareNames(a.Name, b.Name))
-	})
-	return devices
 }
 
 // Device describes one device; false if no slice has it.
@@ -223,4 +190,38 @@ func capacityOf(facts *cluster.Cluster, notRead notRead, d *cluster.Device) []ap
 		list = append(list, capacity)
 	}
 	return list
+}
+
+// listUnpublished lists the devices that claims have and that no slice has any more. Those
+// that are Ready as their drivers say were moved into a pod.
+func listUnpublished(eligible *eligibility.Devices) []api.Device {
+	var devices []api.Device
+	known := map[cluster.DeviceID]bool{}
+	for _, claim := range eligible.Facts.Snapshot.Claims {
+		if claim.Status.Allocation == nil {
+			continue
+		}
+		for i := range claim.Status.Allocation.Devices.Results {
+			result := &claim.Status.Allocation.Devices.Results[i]
+			id := deviceID(result)
+			if known[id] || !missing(eligible, result) {
+				continue
+			}
+			known[id] = true
+			out := api.Device{
+				TypeMeta: typeMeta("Device"), Driver: id.Driver, Pool: id.Pool, Name: id.Device,
+				State: api.DeviceStateGone, Reason: "no ResourceSlice has it any more",
+				Holders: holdersOf(eligible.Facts, id),
+			}
+			if cluster.DeviceReady(claim, result) {
+				out.State, out.Reason = api.DeviceStateUnpublished, out.Reason+"; its driver says in the claim's status that it is Ready"
+			}
+			out.Node, out.Scope = allocationScope(claim.Status.Allocation)
+			devices = append(devices, out)
+		}
+	}
+	slices.SortFunc(devices, func(a, b api.Device) int {
+		return cmp.Or(cmp.Compare(a.Driver, b.Driver), english.CompareNames(a.Pool, b.Pool), english.CompareNames(a.Name, b.Name))
+	})
+	return devices
 }

@@ -6,7 +6,6 @@ package inventory
 import (
 	"slices"
 	"strings"
-	"sync"
 
 	corev1 "k8s.io/api/core/v1"
 	resourceapi "k8s.io/api/resource/v1"
@@ -32,15 +31,6 @@ type Inventory struct {
 	gone func() map[snapshot.PoolID]int
 	// unpublished has the devices themselves.
 	unpublished func() []api.Device
-}
-
-// New takes the inventory of a cluster.
-func New(c *cluster.Cluster) *Inventory {
-	v := &Inventory{cluster: c, eligible: eligibility.NewDevices(c), notRead: notReadIn(c), plain: &plainNodes{facts: c}}
-	v.statuses = sync.OnceValue(func() map[snapshot.PoolID]poolStatus { return listStatuses(c.Snapshot) })
-	v.gone = sync.OnceValue(func() map[snapshot.PoolID]int { return countGone(c) })
-	v.unpublished = sync.OnceValue(func() []api.Device { return listUnpublished(v.eligible) })
-	return v
 }
 
 // uses reports whether a pod may use an allocated claim: the claim is reserved

@@ -232,3 +232,17 @@ func (v *Inventory) Pods() []Pod {
 	}
 	return pods
 }
+
+// nodeTaints returns the taints of a node that keep pods away or evict them, without the
+// taint of a cordoned node.
+func nodeTaints(node *corev1.Node) []string {
+	var taints []string
+	for i := range node.Spec.Taints {
+		taint := &node.Spec.Taints[i]
+		if taint.Effect == corev1.TaintEffectPreferNoSchedule || taint.Key == corev1.TaintNodeUnschedulable {
+			continue
+		}
+		taints = append(taints, taint.ToString())
+	}
+	return taints
+}

@@ -102,55 +102,6 @@ func (v *Inventory) labelsOfClaim(claim *resourceapi.ResourceClaim) labels.Set {
 	return set
 }
 
-// UsageBy says what groups use and wait for, the largest use first. Shares are always of the
-// whole cluster.
-func (v *Inventory) UsageBy(of UsageOf) []api.Usage {
-	groups := v.usageGroups(of)
-	byName := map[string]*api.Usage{}
-	usage := func(name string) *api.Usage {
-		if byName[name] == nil {
-			byName[name] = &api.Usage{TypeMeta: typeMeta("Usage"), By: of.By, Name: name, UsedIsLowerBound: v.notRead.claims, Classes: []api.TeamClass{}}
-		}
-		return byName[name]
-	}
-	total := 0
-	for _, t := range v.Teams() {
-		total += t.Used
-	}
-	teams := v.teamsBy(groups)
-	for i := range teams {
-		t := &teams[i]
-		u := usage(t.Namespace)
-		u.Classes = append(u.Classes, t.TeamClass)
-		u.Used += t.Used
-		u.Idle += t.Idle
-		u.IdleSeconds = max(u.IdleSeconds, t.idleSeconds)
-		u.PodsAreUnknown = u.PodsAreUnknown || t.PodsAreUnknown
-	}
-	for _, pod := range v.cluster.Waiting() {
-		if !groups.hasPod(pod) {
-			continue
-		}
-		// A pod that asks for several classes is one, and so is a pod of whose claims
-		// nothing is known yet.
-		u := usage(groups.ofPod(pod))
-		u.Waiting++
-		_, seconds := age(v.cluster, pod.CreationTimestamp)
-		u.LongestSeconds = max(u.LongestSeconds, seconds)
-		u.PodsAreUnknown = u.PodsAreUnknown || !podsKnown(v.cluster, pod.Namespace)
-	}
-	list := make([]api.Usage, 0, len(byName))
-	for _, u := range byName {
-		slices.SortStableFunc(u.Classes, func(a, b api.TeamClass) int { return cmp.Compare(b.Used, a.Used) })
-		if !u.UsedIsLowerBound {
-			u.Share = ptr.To(float64(u.Used) / float64(max(total, 1)))
-		}
-		list = append(list, *u)
-	}
-	slices.SortFunc(list, func(a, b api.Usage) int { return cmp.Or(cmp.Compare(b.Used, a.Used), cmp.Compare(a.Name, b.Name)) })
-	return list
-}
-
 // idleSeconds returns for how long no pod uses an allocated claim.
 func (v *Inventory) idleSeconds(claim *resourceapi.ResourceClaim) int64 {
 	since := cmp.Or(claim.Status.Allocation.AllocationTimestamp, &claim.CreationTimestamp)

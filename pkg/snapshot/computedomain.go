@@ -6,7 +6,6 @@ package snapshot
 import (
 	"slices"
 
-	resourceapi "k8s.io/api/resource/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
@@ -114,21 +113,4 @@ func (q *ComputeDomainClique) DeepCopy() *ComputeDomainClique {
 // the driver's releases have.
 func ComputeDomainVersionKind(kind string) schema.GroupVersionKind {
 	return schema.GroupVersionKind{Group: ComputeDomainGroup, Version: ComputeDomainVersion, Kind: kind}
-}
-
-// NamesComputeDomains reports whether a claim or a template has configuration that can
-// name a ComputeDomain.
-func (s *Snapshot) NamesComputeDomains() bool {
-	forDriver := func(c resourceapi.DeviceConfiguration) bool {
-		return c.Opaque != nil && c.Opaque.Driver == ComputeDomainDriver
-	}
-	inSpec := func(configs []resourceapi.DeviceClaimConfiguration) bool {
-		return slices.ContainsFunc(configs, func(c resourceapi.DeviceClaimConfiguration) bool { return forDriver(c.DeviceConfiguration) })
-	}
-	return slices.ContainsFunc(s.Claims, func(claim *resourceapi.ResourceClaim) bool {
-		return inSpec(claim.Spec.Devices.Config) || claim.Status.Allocation != nil &&
-			slices.ContainsFunc(claim.Status.Allocation.Devices.Config, func(c resourceapi.DeviceAllocationConfiguration) bool { return forDriver(c.DeviceConfiguration) })
-	}) || slices.ContainsFunc(s.Templates, func(template *resourceapi.ResourceClaimTemplate) bool {
-		return inSpec(template.Spec.Spec.Devices.Config)
-	})
 }

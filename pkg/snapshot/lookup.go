@@ -169,6 +169,28 @@ func (s *Snapshot) QueuedBy(namespace, name string, owners []metav1.OwnerReferen
 	return ended
 }
 
+// NamespaceGone reports whether a namespace is known not to exist.
+func (s *Snapshot) NamespaceGone(name string) bool {
+	return len(s.Namespaces) > 0 && s.Gap(ResourceNamespaces) == nil && s.Namespace(name) == nil
+}
+
+// NamesComputeDomains reports whether a claim or a template has configuration that can
+// name a ComputeDomain.
+func (s *Snapshot) NamesComputeDomains() bool {
+	forDriver := func(c resourceapi.DeviceConfiguration) bool {
+		return c.Opaque != nil && c.Opaque.Driver == ComputeDomainDriver
+	}
+	inSpec := func(configs []resourceapi.DeviceClaimConfiguration) bool {
+		return slices.ContainsFunc(configs, func(c resourceapi.DeviceClaimConfiguration) bool { return forDriver(c.DeviceConfiguration) })
+	}
+	return slices.ContainsFunc(s.Claims, func(claim *resourceapi.ResourceClaim) bool {
+		return inSpec(claim.Spec.Devices.Config) || claim.Status.Allocation != nil &&
+			slices.ContainsFunc(claim.Status.Allocation.Devices.Config, func(c resourceapi.DeviceAllocationConfiguration) bool { return forDriver(c.DeviceConfiguration) })
+	}) || slices.ContainsFunc(s.Templates, func(template *resourceapi.ResourceClaimTemplate) bool {
+		return inSpec(template.Spec.Spec.Devices.Config)
+	})
+}
+
 // ownedBy reports whether one of the owners is an owner of the object.
 func ownedBy(object metav1.Object, owners []metav1.OwnerReference) bool {
 	for _, owner := range object.GetOwnerReferences() {
@@ -179,9 +201,4 @@ func ownedBy(object metav1.Object, owners []metav1.OwnerReference) bool {
 		}
 	}
 	return false
-}
-
-// NamespaceGone reports whether a namespace is known not to exist.
-func (s *Snapshot) NamespaceGone(name string) bool {
-	return len(s.Namespaces) > 0 && s.Gap(ResourceNamespaces) == nil && s.Namespace(name) == nil
 }

@@ -114,6 +114,10 @@ type Snapshot struct {
 	Outlines []*Outline
 }
 
+// Skew has the minor releases that an API server can have, judging by its kubelets: From to
+// To. It is zero if no kubelet is known.
+type Skew struct{ From, To int }
+
 // GateSource tells how a feature gate became known, in decreasing authority.
 type GateSource string
 

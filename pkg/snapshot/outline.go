@@ -21,23 +21,6 @@ const (
 	KindOutline  = "Outline"
 )
 
-// AutoscalerKind returns the kind of objects that set the number of pods of a workload.
-func AutoscalerKind() schema.GroupKind {
-	return schema.GroupKind{Group: "autoscaling", Kind: "HorizontalPodAutoscaler"}
-}
-
-// Outline has the parts of an object that say whether pods are created: of a direct or
-// indirect owner of pods (a JobSet, a RayCluster, the Job of a JobSet), of the queues of
-// Kueue, and of a HorizontalPodAutoscaler.
-type Outline struct {
-	metav1.TypeMeta   `json:",inline"`
-	metav1.ObjectMeta `json:"metadata"`
-	// Of is the type of the object.
-	Of     metav1.TypeMeta `json:"of"`
-	Spec   OutlineSpec     `json:"spec"`
-	Status OutlineStatus   `json:"status"`
-}
-
 // OutlineSpec has what keeps an object from creating pods.
 type OutlineSpec struct {
 	// Suspend is from a Job and most kinds of jobs.
@@ -95,69 +78,10 @@ func (o *Outline) Scales(kind schema.GroupKind, namespace, name string) bool {
 		schema.FromAPIVersionAndKind(ref.APIVersion, ref.Kind).GroupKind() == kind
 }
 
-// Autoscaler returns the HorizontalPodAutoscaler of a workload, or nil.
-func (s *Snapshot) Autoscaler(w *Workload) *Outline {
-	for _, o := range s.Outlines {
-		if o.Scales(w.GroupVersionKind().GroupKind(), w.Namespace, w.Name) {
-			return o
-		}
-	}
-	return nil
-}
-
-// Outline returns the outline of that kind and name, or nil. The group may be
-// left out.
-func (s *Snapshot) Outline(kind schema.GroupKind, namespace, name string) *Outline {
-	for _, o := range named(s.Outlines, namespace, name) {
-		if o.Of.Kind == kind.Kind && (kind.Group == "" || o.GroupKind() == kind) {
-			return o
-		}
-	}
-	return nil
-}
-
 // maxOwners limits how far owners are followed: from the pod of a worker over the
 // StatefulSet of its group and the pod of its leader to the LeaderWorkerSet are four.
 // Owners in files can form a circle.
 const maxOwners = 8
-
-// Owners lists what an object belongs to: its controller, what controls that, and
-// so on, as far as the snapshot has them.
-func (s *Snapshot) Owners(object metav1.Object) []metav1.OwnerReference {
-	var owners []metav1.OwnerReference
-	for len(owners) < maxOwners {
-		controller := metav1.GetControllerOfNoCopy(object)
-		if controller == nil {
-			break
-		}
-		owners = append(owners, *controller)
-		if object = s.owner(object.GetNamespace(), controller); object == nil {
-			break
-		}
-	}
-	return owners
-}
-
-// owner finds the object that a reference is about, nil if the snapshot does not
-// have it, or has another one of that name.
-func (s *Snapshot) owner(namespace string, ref *metav1.OwnerReference) metav1.Object {
-	kind := schema.FromAPIVersionAndKind(ref.APIVersion, ref.Kind).GroupKind()
-	if ref.Kind == "Pod" {
-		if pod := s.Pod(namespace, ref.Name); pod != nil && SameUID(pod.UID, ref.UID) {
-			return pod
-		}
-		return nil
-	}
-	for _, w := range named(s.Workloads, namespace, ref.Name) {
-		if w.GroupVersionKind().GroupKind() == kind && SameUID(w.UID, ref.UID) {
-			return w
-		}
-	}
-	if o := s.Outline(kind, namespace, ref.Name); o != nil && SameUID(o.UID, ref.UID) {
-		return o
-	}
-	return nil
-}
 
 // SameUID reports whether two UIDs can belong to the same object. Files may lack them.
 func SameUID[T ~string](a, b T) bool { return a == b || a == "" || b == "" }
@@ -173,4 +97,21 @@ func named[T metav1.Object](list []T, namespace, name string) []T {
 		to++
 	}
 	return list[from:to]
+}
+
+// Outline has the parts of an object that say whether pods are created: of a direct or
+// indirect owner of pods (a JobSet, a RayCluster, the Job of a JobSet), of the queues of
+// Kueue, and of a HorizontalPodAutoscaler.
+type Outline struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata"`
+	// Of is the type of the object.
+	Of     metav1.TypeMeta `json:"of"`
+	Spec   OutlineSpec     `json:"spec"`
+	Status OutlineStatus   `json:"status"`
+}
+
+// AutoscalerKind returns the kind of objects that set the number of pods of a workload.
+func AutoscalerKind() schema.GroupKind {
+	return schema.GroupKind{Group: "autoscaling", Kind: "HorizontalPodAutoscaler"}
 }

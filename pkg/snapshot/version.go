@@ -61,10 +61,6 @@ func CheckKnown(release string) error {
 // knows; empty if unknown.
 func (s *Snapshot) BinaryVersion() string { return cmp.Or(s.Emulator, s.ServerVersion) }
 
-// Skew has the minor releases that an API server can have, judging by its kubelets: From to
-// To. It is zero if no kubelet is known.
-type Skew struct{ From, To int }
-
 // SkewOf returns the releases that the kubelets of nodes leave to the API server. Where
 // they are further apart than is supported, To is less than From.
 func SkewOf(nodes []*corev1.Node) Skew {

@@ -5,6 +5,7 @@ package whatif
 
 import (
 	"encoding/json"
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -246,4 +247,25 @@ func (w *commandWriter) renewed(claims map[string][]*resourceapi.ResourceClaim) 
 		other.replaced(shell.KubectlObjects("resourceclaim", claims[template][0].Namespace, names...), edits)
 	}
 	return other.lines
+}
+
+// replaced writes edits of objects whose specs cannot be changed. Of several objects, kubectl
+// patch --local prints YAML documents without a line between them, but JSON can be read back.
+func (w *commandWriter) replaced(which string, edits []api.Edit) {
+	if patch, err := patchOf(edits, ""); err == nil {
+		w.add("kubectl get %s -o yaml | kubectl patch --local -f - --type=json -p %s -o json | kubectl replace --force -f -", which, shell.Quote(string(patch)))
+	}
+}
+
+// scaleCommand writes such an edit as a command.
+func (w *commandWriter) scaleCommand(which string, e api.Edit) {
+	if ReplacesPods(e) {
+		w.add("kubectl patch %s -p %s", which, shell.Quote(fmt.Sprintf(`{"spec":{"%s":%s}}`, strings.TrimPrefix(e.Path, "/spec/"), e.Value)))
+		return
+	}
+	if e.Path == replicasPath {
+		w.add("kubectl scale %s --replicas=%s", which, e.Value)
+		return
+	}
+	w.add(`kubectl patch %s -p '{"spec":{"parallelism":%s}}'`, which, e.Value)
 }

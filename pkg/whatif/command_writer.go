@@ -7,7 +7,6 @@ import (
 	"fmt"
 
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
-	"github.com/kubectl-dra/kubectl-dra/pkg/shell"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
@@ -27,12 +26,4 @@ type commandWriter struct {
 
 func (w *commandWriter) add(format string, args ...any) {
 	w.lines = append(w.lines, fmt.Sprintf(format, args...))
-}
-
-// replaced writes edits of objects whose specs cannot be changed. Of several objects, kubectl
-// patch --local prints YAML documents without a line between them, but JSON can be read back.
-func (w *commandWriter) replaced(which string, edits []api.Edit) {
-	if patch, err := patchOf(edits, ""); err == nil {
-		w.add("kubectl get %s -o yaml | kubectl patch --local -f - --type=json -p %s -o json | kubectl replace --force -f -", which, shell.Quote(string(patch)))
-	}
 }

@@ -4,7 +4,6 @@
 package whatif
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -19,16 +18,6 @@ import (
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
-
-// NewEdit returns an operation on an object. A nil value is none.
-func NewEdit(object api.ObjectRef, op, path string, value any) api.Edit {
-	e := api.Edit{Object: object, Op: op, Path: path}
-	if value != nil {
-		// Values are strings, numbers and types of the API.
-		e.Value, _ = asWritten(value)
-	}
-	return e
-}
 
 // Uncordon returns the edits that let pods onto a node again, without the taint of a cordoned
 // node.
@@ -65,18 +54,6 @@ func patchOf(edits []api.Edit, prefix string) ([]byte, error) {
 		operations = append(operations, operation{e.Op, path, e.Value})
 	}
 	return asWritten(operations)
-}
-
-// asWritten encodes a value as JSON for people to read and paste: without escapes for
-// characters that are only special in HTML, such as > in a selector.
-func asWritten(value any) ([]byte, error) {
-	var text bytes.Buffer
-	encoder := json.NewEncoder(&text)
-	encoder.SetEscapeHTML(false)
-	if err := encoder.Encode(value); err != nil {
-		return nil, err
-	}
-	return bytes.TrimSuffix(text.Bytes(), []byte("\n")), nil
 }
 
 // Edited returns a copy of an object with edits made. The argument is not modified.

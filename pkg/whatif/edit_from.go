@@ -116,15 +116,6 @@ func DocumentAt(document any, path string) any {
 	return document
 }
 
-// PointerTokens splits a JSON pointer (RFC 6901).
-func PointerTokens(pointer string) []string {
-	words := strings.Split(strings.TrimPrefix(pointer, "/"), "/")
-	for i, word := range words {
-		words[i] = strings.NewReplacer("~1", "/", "~0", "~").Replace(word)
-	}
-	return words
-}
-
 // JoinPointer reverses PointerTokens, without the first slash.
 func JoinPointer(words []string) string {
 	escaped := make([]string, 0, len(words))

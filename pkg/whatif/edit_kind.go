@@ -4,6 +4,8 @@
 package whatif
 
 import (
+	"bytes"
+	"encoding/json"
 	"slices"
 	"strings"
 
@@ -152,4 +154,35 @@ func podEditKind(words []string) EditKind {
 	default:
 		return ""
 	}
+}
+
+// NewEdit returns an operation on an object. A nil value is none.
+func NewEdit(object api.ObjectRef, op, path string, value any) api.Edit {
+	e := api.Edit{Object: object, Op: op, Path: path}
+	if value != nil {
+		// Values are strings, numbers and types of the API.
+		e.Value, _ = asWritten(value)
+	}
+	return e
+}
+
+// asWritten encodes a value as JSON for people to read and paste: without escapes for
+// characters that are only special in HTML, such as > in a selector.
+func asWritten(value any) ([]byte, error) {
+	var text bytes.Buffer
+	encoder := json.NewEncoder(&text)
+	encoder.SetEscapeHTML(false)
+	if err := encoder.Encode(value); err != nil {
+		return nil, err
+	}
+	return bytes.TrimSuffix(text.Bytes(), []byte("\n")), nil
+}
+
+// PointerTokens splits a JSON pointer (RFC 6901).
+func PointerTokens(pointer string) []string {
+	words := strings.Split(strings.TrimPrefix(pointer, "/"), "/")
+	for i, word := range words {
+		words[i] = strings.NewReplacer("~1", "/", "~0", "~").Replace(word)
+	}
+	return words
 }

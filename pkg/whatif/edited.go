@@ -64,3 +64,11 @@ func (e *edited[T]) merged() []T {
 	}
 	return append(after, rest...)
 }
+
+// find looks an object up in a list that is sorted by namespace and name, and
+// returns where it is or would be.
+func find[T metav1.Object](list []T, namespace, name string) (int, bool) {
+	return slices.BinarySearchFunc(list, [2]string{namespace, name}, func(o T, key [2]string) int {
+		return cmp.Or(strings.Compare(o.GetNamespace(), key[0]), strings.Compare(o.GetName(), key[1]))
+	})
+}

@@ -6,13 +6,11 @@ package whatif
 import (
 	"encoding/json"
 	"fmt"
-	"strings"
 
 	appsv1 "k8s.io/api/apps/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
-	"github.com/kubectl-dra/kubectl-dra/pkg/shell"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
@@ -60,17 +58,4 @@ func scale(w *snapshot.Workload, edits []api.Edit) error {
 		w.Replicas = &count
 	}
 	return nil
-}
-
-// scaleCommand writes such an edit as a command.
-func (w *commandWriter) scaleCommand(which string, e api.Edit) {
-	if ReplacesPods(e) {
-		w.add("kubectl patch %s -p %s", which, shell.Quote(fmt.Sprintf(`{"spec":{"%s":%s}}`, strings.TrimPrefix(e.Path, "/spec/"), e.Value)))
-		return
-	}
-	if e.Path == replicasPath {
-		w.add("kubectl scale %s --replicas=%s", which, e.Value)
-		return
-	}
-	w.add(`kubectl patch %s -p '{"spec":{"parallelism":%s}}'`, which, e.Value)
 }

@@ -10,6 +10,8 @@ import (
 	"io"
 	"strings"
 
+	"github.com/kubectl-dra/kubectl-dra/pkg/english"
+
 	"github.com/spf13/cobra"
 
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
@@ -160,4 +162,9 @@ func suggestion(err error) string {
 	default:
 		return ""
 	}
+}
+
+// NotAllowed returns the error for a value of a flag that is none of a few.
+func NotAllowed(flag, value string, allowed []string) error {
+	return Usagef("Allowed are "+english.JoinAnd(allowed)+".", "read --%s: %q is not a valid value%s", flag, value, english.DidYouMean(value, allowed))
 }

@@ -8,8 +8,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	resourceapi "k8s.io/api/resource/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -17,17 +22,6 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
 	"github.com/kubectl-dra/kubectl-dra/pkg/shell"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
-)
-
-// Words for what users name in arguments and flags.
-const (
-	nameNode      = "node"
-	nameClass     = "class"
-	nameDriver    = "driver"
-	namePool      = "pool"
-	nameDevice    = "device"
-	nameRule      = "rule"
-	nameNamespace = "namespace"
 )
 
 // nameKind describes the objects that a word stands for.
@@ -97,11 +91,6 @@ func WithFlags(cmd *cobra.Command, err error) error {
 	return err
 }
 
-// NotAllowed returns the error for a value of a flag that is none of a few.
-func NotAllowed(flag, value string, allowed []string) error {
-	return Usagef("Allowed are "+english.JoinAnd(allowed)+".", "read --%s: %q is not a valid value%s", flag, value, english.DidYouMean(value, allowed))
-}
-
 // Near suggests a name of a kind in a snapshot, in a namespace or, if that is empty, in all; the
 // clause is empty if no name is near.
 func Near(snap *snapshot.Snapshot, namespace, kind, name string) string {
@@ -157,3 +146,132 @@ func (s *Source) AbsentNamespace(ctx context.Context, name string) error {
 	slices.Sort(names)
 	return Usagef("Namespaces are "+english.Sample(slices.Compact(names), maxNames)+".", "find namespace %s: not found in %s%s", name, s.Snap.Source, near)
 }
+
+// namesIn returns the names of a type in a snapshot.
+func namesIn(snap *snapshot.Snapshot, namespace, resource string) []string {
+	var list []string
+	switch resource {
+	case nameNode:
+		list = namesOf(snap.Nodes)
+		if len(list) > 0 {
+			break
+		}
+		// A file may lack the nodes of its slices.
+		for _, slice := range snap.Slices {
+			if slice.Spec.NodeName != nil {
+				list = append(list, *slice.Spec.NodeName)
+			}
+		}
+	case nameClass:
+		return namesOf(snap.Classes)
+	case "slice":
+		return namesOf(snap.Slices)
+	case nameRule:
+		return namesOf(snap.TaintRules)
+	case "attribute":
+		found := map[string]bool{}
+		eachPublished(snap, func(driver string, name resourceapi.QualifiedName) {
+			found[string(name)], found[strings.TrimPrefix(string(name), driver+"/")] = true, true
+		})
+		return slices.Sorted(maps.Keys(found))
+	case nameDriver, namePool, nameDevice:
+		return namesOfDevices(snap, resource)
+	case nameNamespace:
+		list = namesOf(snap.Namespaces)
+		// A file may lack the namespaces of its objects.
+		for _, c := range Candidates(snap) {
+			list = append(list, c.Object.GetNamespace())
+		}
+	default:
+		for _, c := range Candidates(snap) {
+			pod, isPod := c.Object.(*corev1.Pod)
+			if names(resource, c.Kind) && (namespace == "" || c.Object.GetNamespace() == namespace) && (!isPod || mayUseDevices(pod)) {
+				list = append(list, c.Object.GetName())
+			}
+		}
+	}
+	return list
+}
+
+// namesOfDevices returns the drivers, pools or devices that slices publish or claims have, in
+// each form of their names.
+func namesOfDevices(snap *snapshot.Snapshot, kind string) []string {
+	found := map[string]bool{}
+	add := func(driver, pool, device string) {
+		switch kind {
+		case nameDriver:
+			found[driver] = true
+		case namePool:
+			found[pool], found[driver+"/"+pool] = true, true
+		default:
+			found[device], found[pool+"/"+device], found[driver+"/"+pool+"/"+device] = true, true, true
+		}
+	}
+	for _, slice := range snap.Slices {
+		if kind != nameDevice {
+			add(slice.Spec.Driver, slice.Spec.Pool.Name, "")
+			continue
+		}
+		for i := range slice.Spec.Devices {
+			add(slice.Spec.Driver, slice.Spec.Pool.Name, slice.Spec.Devices[i].Name)
+		}
+	}
+	for _, claim := range snap.Claims {
+		if allocation := claim.Status.Allocation; allocation != nil {
+			for i := range allocation.Devices.Results {
+				result := &allocation.Devices.Results[i]
+				add(result.Driver, result.Pool, result.Device)
+			}
+		}
+	}
+	return slices.Sorted(maps.Keys(found))
+}
+
+func namesOf[T metav1.Object](objects []T) []string {
+	names := make([]string, len(objects))
+	for i := range objects {
+		names[i] = objects[i].GetName()
+	}
+	return names
+}
+
+// mayUseDevices reports whether a pod has claims, or requests extended resources, for which
+// the scheduler may make one.
+func mayUseDevices(pod *corev1.Pod) bool {
+	if len(pod.Spec.ResourceClaims) > 0 {
+		return true
+	}
+	return slices.ContainsFunc(slices.Concat(pod.Spec.InitContainers, pod.Spec.Containers), func(container corev1.Container) bool {
+		for name := range container.Resources.Requests {
+			if strings.Contains(string(name), "/") {
+				return true
+			}
+		}
+		return false
+	})
+}
+
+// eachPublished visits the attributes and capacities of all devices.
+func eachPublished(snap *snapshot.Snapshot, visit func(driver string, name resourceapi.QualifiedName)) {
+	for _, slice := range snap.Slices {
+		for i := range slice.Spec.Devices {
+			for name := range slice.Spec.Devices[i].Attributes {
+				visit(slice.Spec.Driver, name)
+			}
+			for name := range slice.Spec.Devices[i].Capacity {
+				visit(slice.Spec.Driver, name)
+			}
+		}
+	}
+}
+
+// Words for what users name in arguments and flags.
+const (
+	nameNode      = "node"
+	nameClass     = "class"
+	nameDriver    = "driver"
+	namePool      = "pool"
+	nameDevice    = "device"
+	nameRule      = "rule"
+	nameNamespace = "namespace"
+)

@@ -72,36 +72,11 @@ func (f *ReadingFlags) AddPreviewTo(cmd *cobra.Command) {
 	})
 }
 
-// Reader reads the cluster or the files of the flags.
-type Reader struct {
-	Config *genericclioptions.ConfigFlags
-	paths  []string
-	// at is the time of a recording, empty for its end.
-	at       string
-	previews []string
-	Options  load.Options
-	// SaysSource is true for verbs whose answer names the recording and the time.
-	SaysSource bool
-	// preview holds the previews once they were read.
-	preview *snapshot.Snapshot
-	// Namespace is the namespace of -n, empty if there was none.
-	Namespace string
-	// Only is the namespace of the answer, for verbs that otherwise look at all namespaces:
-	// Namespace, empty with -A.
-	Only string
-	// namespace is the namespace of -n, empty with -A.
-	namespace string
-	streams   genericiooptions.IOStreams
-}
-
 // clusterOnly returns the flags that choose a cluster or a user, which do not go with a
 // file.
 func clusterOnly() []string {
 	return []string{"kubeconfig", "context", "cluster", "user", "server", "token", "as", "as-group", "as-uid"}
 }
-
-// NameRule describes valid names.
-const NameRule = "Names have lower-case letters, digits, '-' and '.' only."
 
 // ToReader checks the flags. Nothing is read yet.
 func (f *ReadingFlags) ToReader(cmd *cobra.Command, streams genericiooptions.IOStreams) (*Reader, error) {
@@ -166,9 +141,6 @@ func OnceStdin(lists ...[]string) error {
 	return nil
 }
 
-// Live reports whether a cluster is read and not a file.
-func (r *Reader) Live() bool { return len(r.paths) == 0 }
-
 // Scope says which objects of a cluster to read. Files are always read as a whole.
 type Scope struct {
 	Target        *snapshot.Argument
@@ -211,18 +183,6 @@ func (s Scope) WithCauses() Scope {
 func (s *Scope) usesVolumes() bool {
 	return s.Manifests != nil && (slices.ContainsFunc(s.Manifests.Pods, func(pod *corev1.Pod) bool { return snapshot.UsesVolumeClaims(&pod.Spec) }) ||
 		slices.ContainsFunc(s.Manifests.Workloads, func(w *snapshot.Workload) bool { return snapshot.UsesVolumeClaims(&w.Template.Spec) }))
-}
-
-// Source is a snapshot, with facts that only its origin can tell.
-type Source struct {
-	Snap *snapshot.Snapshot
-	// Namespace is the default namespace of names; empty if a file was read and nobody
-	// chose a namespace.
-	Namespace string
-	// Clients are the clients of the cluster; nil for a file.
-	Clients *collect.Clients
-	// KindOf asks the cluster for the kind of a resource type; nil for a file.
-	KindOf func(resource string) (schema.GroupKind, error)
 }
 
 // NamespaceGone reports whether a namespace is known not to exist.

@@ -354,3 +354,6 @@ func builtInTargets() []schema.GroupVersionKind {
 		{Group: "batch", Version: "v1", Kind: "CronJob"},
 	}
 }
+
+// NameRule describes valid names.
+const NameRule = "Names have lower-case letters, digits, '-' and '.' only."

@@ -37,14 +37,6 @@ const (
 	errorSteps = 10_000_000
 )
 
-// amended is the question about a cluster in which claims are released.
-type amended struct {
-	*OutlookCase
-	q *funnel.Question
-	// contents are nil until they are asked for.
-	contents *verdict.NodeContents
-}
-
 // decide looks for a node where the claims fit. With empty, taints, cordoned nodes
 // and other pods are ignored.
 func (a *amended) decide(ctx context.Context, empty bool) (api.Prospect, error) {

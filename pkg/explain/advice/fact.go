@@ -138,3 +138,12 @@ func intolerant(claims []*resourceapi.ResourceClaim, taint resourceapi.DeviceTai
 	}
 	return list
 }
+
+// nameIn names a request for people: with its claim, if there are several.
+func nameIn(claims []*resourceapi.ResourceClaim, at requestPlace) string {
+	name := at.in(claims).name
+	if len(claims) > 1 {
+		name = cluster.ClaimTitle(claims[at.claim]) + "." + name
+	}
+	return name
+}

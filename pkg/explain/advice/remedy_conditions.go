@@ -23,22 +23,6 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/whatif"
 )
 
-// measure is one way to change a fact of the environment.
-type measure struct {
-	actor string
-	text  string
-	loss  int
-	// lessOf names the reduced part of the request.
-	lessOf string
-	// objects are edits of stored objects, pod edits of the pod's own spec.
-	objects []api.Edit
-	pod     []claimEdit
-	claims  []claimEdit
-	gate    string
-	// silent is true if there is no command for it.
-	silent bool
-}
-
 // measures lists what can be done about a fact of the environment. There is
 // none for what nobody can change.
 func (c *Case) measures(p *Prospect, f *fact) []measure {
@@ -185,11 +169,6 @@ func mergedPodEdits(pod *corev1.Pod, operations []claimEdit) []claimEdit {
 		merged = append(merged, claimEdit{op: "remove", path: "/nodeSelector"})
 	}
 	return merged
-}
-
-func hasResource[K comparable](list map[K]resource.Quantity, name K) bool {
-	_, ok := list[name]
-	return ok
 }
 
 // makeRoom finds the pods of a node that matter least and whose leaving is

@@ -174,15 +174,6 @@ func (r *remedies) correction(list ...corrected) change {
 	return all
 }
 
-// nameIn names a request for people: with its claim, if there are several.
-func nameIn(claims []*resourceapi.ResourceClaim, at requestPlace) string {
-	name := at.in(claims).name
-	if len(claims) > 1 {
-		name = cluster.ClaimTitle(claims[at.claim]) + "." + name
-	}
-	return name
-}
-
 // guard rewrites a selector so that no device of the cluster makes it fail for
 // what it lacks.
 func (r *remedies) guard(ctx context.Context, from resourceapi.DeviceSelector) (string, bool) {

@@ -169,3 +169,24 @@ func requestOf(in *corev1.ResourceRequirements, name corev1.ResourceName) (resou
 	q, ok := in.Limits[name]
 	return q, ok
 }
+
+// measure is one way to change a fact of the environment.
+type measure struct {
+	actor string
+	text  string
+	loss  int
+	// lessOf names the reduced part of the request.
+	lessOf string
+	// objects are edits of stored objects, pod edits of the pod's own spec.
+	objects []api.Edit
+	pod     []claimEdit
+	claims  []claimEdit
+	gate    string
+	// silent is true if there is no command for it.
+	silent bool
+}
+
+func hasResource[K comparable](list map[K]resource.Quantity, name K) bool {
+	_, ok := list[name]
+	return ok
+}

@@ -11,15 +11,6 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
-// comparison compares checkpoints with the cluster.
-type comparison struct {
-	*Findings
-
-	cluster  *node.Cluster
-	exist    int
-	unknowns node.Unknowns
-}
-
 func (c *comparison) run() {
 	c.devices()
 	claims := 0

@@ -6,6 +6,7 @@ package checkpoint
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -57,15 +58,27 @@ type Checkpoint struct {
 	Error string `json:"error,omitempty"`
 }
 
-// Checksum is a checksum in the file and the expected one. It is computed from what is in
-// the file; a driver computes it from what it understands of that, and so one of another
-// version may refuse a file that is intact.
-type Checksum struct {
-	// Of is the covered part: a version, or empty for the file.
-	Of string `json:"of,omitempty"`
-	// Found is the checksum in the file, Expected the computed one.
-	Found    uint64 `json:"found"`
-	Expected uint64 `json:"expected"`
+// Metadata is a file with which containers learn about the devices of one request
+// (KEP-5304).
+type Metadata struct {
+	// Path is the path of the file.
+	Path string `json:"path"`
+	// Driver is the driver whose file it is.
+	Driver string `json:"driver"`
+	// Namespace, Name and UID identify the claim, according to the file.
+	Namespace string `json:"namespace,omitempty"`
+	Name      string `json:"name,omitempty"`
+	UID       string `json:"uid,omitempty"`
+	// Request is the request of the claim.
+	Request string `json:"request"`
+	// Version is the version of the object that was read.
+	Version string `json:"version,omitempty"`
+	// Modified is when the file was written.
+	Modified *metav1.Time `json:"modified,omitempty"`
+	// Devices are the devices in the file.
+	Devices []Device `json:"devices,omitempty"`
+	// Error says why the file could not be read or understood.
+	Error string `json:"error,omitempty"`
 }
 
 // OK reports whether a checksum is right.
@@ -193,3 +206,33 @@ const (
 	checkDevices  = "state/device-plugins"
 	checkHolders  = "state/device-pods"
 )
+
+// Recorded returns the devices of device plugins that containers have, by resource; nil if
+// the checkpoint is missing or unreliable.
+func (f *Findings) Recorded() map[string][]string {
+	if f.Devices == nil || f.Devices.Error != "" {
+		return nil
+	}
+	recorded := map[string][]string{}
+	for i := range f.Devices.Containers {
+		c := &f.Devices.Containers[i]
+		recorded[c.Resource] = append(recorded[c.Resource], c.ids()...)
+	}
+	for _, ids := range recorded {
+		slices.Sort(ids)
+	}
+	return recorded
+}
+
+// Registered returns the devices of each resource that device plugins have registered; nil
+// if the checkpoint is missing or unreliable.
+func (f *Findings) Registered() map[string][]string {
+	if f.Devices == nil || f.Devices.Error != "" {
+		return nil
+	}
+	registered := map[string][]string{}
+	for _, r := range f.Devices.Resources {
+		registered[r.Name] = r.IDs
+	}
+	return registered
+}

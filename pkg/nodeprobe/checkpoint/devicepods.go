@@ -67,3 +67,12 @@ func (c *DeviceContainer) words() string {
 	}
 	return "container " + c.Container + " of pod " + c.Namespace + "/" + c.Pod
 }
+
+// comparison compares checkpoints with the cluster.
+type comparison struct {
+	*Findings
+
+	cluster  *node.Cluster
+	exist    int
+	unknowns node.Unknowns
+}

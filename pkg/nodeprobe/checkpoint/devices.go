@@ -82,36 +82,6 @@ func (c *DeviceContainer) ids() []string {
 	return slices.Compact(ids)
 }
 
-// Registered returns the devices of each resource that device plugins have registered; nil
-// if the checkpoint is missing or unreliable.
-func (f *Findings) Registered() map[string][]string {
-	if f.Devices == nil || f.Devices.Error != "" {
-		return nil
-	}
-	registered := map[string][]string{}
-	for _, r := range f.Devices.Resources {
-		registered[r.Name] = r.IDs
-	}
-	return registered
-}
-
-// Recorded returns the devices of device plugins that containers have, by resource; nil if
-// the checkpoint is missing or unreliable.
-func (f *Findings) Recorded() map[string][]string {
-	if f.Devices == nil || f.Devices.Error != "" {
-		return nil
-	}
-	recorded := map[string][]string{}
-	for i := range f.Devices.Containers {
-		c := &f.Devices.Containers[i]
-		recorded[c.Resource] = append(recorded[c.Resource], c.ids()...)
-	}
-	for _, ids := range recorded {
-		slices.Sort(ids)
-	}
-	return recorded
-}
-
 // The kubelet computes the checksum from the names of the types and fields of the content,
 // and the name of their package (pkg/kubelet/cm/devicemanager/checkpoint): these three types
 // must keep them.
@@ -186,4 +156,15 @@ func (e *PodDevicesEntry) container() DeviceContainer {
 		}
 	}
 	return c
+}
+
+// Checksum is a checksum in the file and the expected one. It is computed from what is in
+// the file; a driver computes it from what it understands of that, and so one of another
+// version may refuse a file that is intact.
+type Checksum struct {
+	// Of is the covered part: a version, or empty for the file.
+	Of string `json:"of,omitempty"`
+	// Found is the checksum in the file, Expected the computed one.
+	Found    uint64 `json:"found"`
+	Expected uint64 `json:"expected"`
 }

@@ -349,3 +349,39 @@ func (f *Findings) compareKubelet(c *Checkpoint) {
 		f.Checks = append(f.Checks, node.Good(checkBoth, c.Path, "the kubelet and driver %s agree on %s", c.Driver, english.Count(same, "claim")))
 	}
 }
+
+// readMetadata reads the metadata of devices that a driver has for containers.
+func (r *reader) readMetadata(ctx context.Context, plugins, driver string) {
+	dir := path.Join(plugins, driver, metadataDir)
+	claims, err := r.host.ReadDir(dir)
+	switch {
+	case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ENOTDIR):
+		return
+	case err != nil:
+		r.Checks = append(r.Checks, node.Failed(checkMetadata, dir, err))
+		return
+	}
+	r.metadataDirs[driver] = true
+	for _, claim := range claims {
+		requests, err := r.host.ReadDir(path.Join(dir, claim.Name()))
+		if err != nil {
+			r.Checks = append(r.Checks, node.Failed(checkMetadata, path.Join(dir, claim.Name()), err))
+			continue
+		}
+		for _, request := range requests {
+			if ctx.Err() != nil || len(r.Metadata) == maxMetadata {
+				r.Checks = append(r.Checks, node.NotKnown(checkMetadata, dir, "not all of it was read"))
+				return
+			}
+			m := Metadata{Path: path.Join(dir, claim.Name(), request.Name(), metadataFile), Driver: driver, Request: request.Name()}
+			file, err := r.read(dir, m.Path, driver, func(data []byte, _ *Checkpoint) error { return m.parse(data) })
+			if errors.Is(err, fs.ErrNotExist) {
+				continue
+			}
+			if m.Modified, m.Error = file.Modified, file.Error; err != nil {
+				r.Checks = append(r.Checks, node.Failed(checkMetadata, m.Path, err))
+			}
+			r.Metadata = append(r.Metadata, m)
+		}
+	}
+}

@@ -5,18 +5,13 @@ package checkpoint
 
 import (
 	"bytes"
-	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"io/fs"
 	"path"
 	"slices"
 	"strings"
-	"syscall"
 	"time"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/dynamic-resource-allocation/api/metadata"
 	"k8s.io/dynamic-resource-allocation/devicemetadata"
@@ -38,68 +33,9 @@ const (
 	maxMetadata = 10000
 )
 
-// Metadata is a file with which containers learn about the devices of one request
-// (KEP-5304).
-type Metadata struct {
-	// Path is the path of the file.
-	Path string `json:"path"`
-	// Driver is the driver whose file it is.
-	Driver string `json:"driver"`
-	// Namespace, Name and UID identify the claim, according to the file.
-	Namespace string `json:"namespace,omitempty"`
-	Name      string `json:"name,omitempty"`
-	UID       string `json:"uid,omitempty"`
-	// Request is the request of the claim.
-	Request string `json:"request"`
-	// Version is the version of the object that was read.
-	Version string `json:"version,omitempty"`
-	// Modified is when the file was written.
-	Modified *metav1.Time `json:"modified,omitempty"`
-	// Devices are the devices in the file.
-	Devices []Device `json:"devices,omitempty"`
-	// Error says why the file could not be read or understood.
-	Error string `json:"error,omitempty"`
-}
-
 // metadataPath returns the path of the metadata for a request.
 func metadataPath(plugins, driver string, claim *Claim, request string) string {
 	return path.Join(plugins, driver, metadataDir, claim.Namespace+"_"+claim.Name, request, metadataFile)
-}
-
-// readMetadata reads the metadata of devices that a driver has for containers.
-func (r *reader) readMetadata(ctx context.Context, plugins, driver string) {
-	dir := path.Join(plugins, driver, metadataDir)
-	claims, err := r.host.ReadDir(dir)
-	switch {
-	case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ENOTDIR):
-		return
-	case err != nil:
-		r.Checks = append(r.Checks, node.Failed(checkMetadata, dir, err))
-		return
-	}
-	r.metadataDirs[driver] = true
-	for _, claim := range claims {
-		requests, err := r.host.ReadDir(path.Join(dir, claim.Name()))
-		if err != nil {
-			r.Checks = append(r.Checks, node.Failed(checkMetadata, path.Join(dir, claim.Name()), err))
-			continue
-		}
-		for _, request := range requests {
-			if ctx.Err() != nil || len(r.Metadata) == maxMetadata {
-				r.Checks = append(r.Checks, node.NotKnown(checkMetadata, dir, "not all of it was read"))
-				return
-			}
-			m := Metadata{Path: path.Join(dir, claim.Name(), request.Name(), metadataFile), Driver: driver, Request: request.Name()}
-			file, err := r.read(dir, m.Path, driver, func(data []byte, _ *Checkpoint) error { return m.parse(data) })
-			if errors.Is(err, fs.ErrNotExist) {
-				continue
-			}
-			if m.Modified, m.Error = file.Modified, file.Error; err != nil {
-				r.Checks = append(r.Checks, node.Failed(checkMetadata, m.Path, err))
-			}
-			r.Metadata = append(r.Metadata, m)
-		}
-	}
 }
 
 // parse reads the first object of a file that this program knows, as containers do.

@@ -39,9 +39,6 @@ const (
 	maxRetryAfter = 10 * time.Second
 )
 
-// refusedError is an answer of the server that is not taken, as a sentence about it.
-type refusedError struct{ problem string }
-
 func (e *refusedError) Error() string { return e.problem }
 
 // guard bounds what a server can make the program do: the credentials are sent to

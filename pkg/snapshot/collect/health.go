@@ -134,3 +134,7 @@ func (h *health) works(resource string) {
 		h.notify()
 	}
 }
+
+// silence is the trouble of a server that says nothing at all. In the order of
+// resources it comes first: it explains all others.
+const silence = ""

@@ -4,28 +4,12 @@
 package collect
 
 import (
-	"context"
-
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/kinds"
 )
-
-// limitedJobs returns a task that reads the Jobs whose pods run for a limited time, nil if
-// no pod is of a Job.
-func (c *collector) limitedJobs() func(context.Context) error {
-	for _, pod := range c.snapshot.Pods {
-		if owner := metav1.GetControllerOfNoCopy(pod); owner != nil && owner.Kind == snapshot.KindJob && runsWithClaims(pod) {
-			return c.optionalList(snapshot.ResourceJobs, func(ctx context.Context, l *listing, namespace string) error {
-				return fetch(ctx, l, jobAPI(c.clients, namespace), &c.jobs)
-			})
-		}
-	}
-	return nil
-}
 
 // runsWithClaims reports whether a pod that is placed may have devices.
 func runsWithClaims(pod *corev1.Pod) bool {

@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	corev1 "k8s.io/api/core/v1"
 	schedulingapi "k8s.io/api/scheduling/v1beta1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -167,4 +169,17 @@ func usesExtendedResources(spec *corev1.PodSpec) bool {
 		}
 	}
 	return false
+}
+
+// limitedJobs returns a task that reads the Jobs whose pods run for a limited time, nil if
+// no pod is of a Job.
+func (c *collector) limitedJobs() func(context.Context) error {
+	for _, pod := range c.snapshot.Pods {
+		if owner := metav1.GetControllerOfNoCopy(pod); owner != nil && owner.Kind == snapshot.KindJob && runsWithClaims(pod) {
+			return c.optionalList(snapshot.ResourceJobs, func(ctx context.Context, l *listing, namespace string) error {
+				return fetch(ctx, l, jobAPI(c.clients, namespace), &c.jobs)
+			})
+		}
+	}
+	return nil
 }

@@ -10,10 +10,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
 
-// silence is the trouble of a server that says nothing at all. In the order of
-// resources it comes first: it explains all others.
-const silence = ""
-
 // pulse says how a server that went silent is noticed. A watch over a connection
 // on which nothing comes any more looks like one without events until the transport
 // gives the connection up, which takes most of a minute.

@@ -17,10 +17,6 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/kinds"
 )
 
-// failedCreate is the reason of the event with which a controller reports that the API server
-// refuses a pod.
-const failedCreate = "FailedCreate"
-
 // failedCreates returns a task that reads which controllers report that pods are refused,
 // if that is asked for. About a target, the events are read anyway.
 func (c *collector) failedCreates(ctx context.Context) error {

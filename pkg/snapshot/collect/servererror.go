@@ -305,3 +305,6 @@ func firstLine(text string) string {
 type noAnswerError struct{ err error }
 
 func (e *noAnswerError) Error() string { return "no answer: " + describe(e.err) }
+
+// refusedError is an answer of the server that is not taken, as a sentence about it.
+type refusedError struct{ problem string }

@@ -242,3 +242,7 @@ func (c *collector) events() func(context.Context) error {
 		return nil
 	}
 }
+
+// failedCreate is the reason of the event with which a controller reports that the API server
+// refuses a pod.
+const failedCreate = "FailedCreate"

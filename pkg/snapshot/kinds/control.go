@@ -106,3 +106,7 @@ type workloadSpec struct {
 	// ActiveDeadlineSeconds is only read of a Job.
 	ActiveDeadlineSeconds json.RawMessage `json:"activeDeadlineSeconds,omitempty"`
 }
+
+type jobTemplate struct {
+	Spec workloadSpec `json:"spec"`
+}

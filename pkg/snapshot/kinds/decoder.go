@@ -57,14 +57,6 @@ func NewDecoder() *Decoder {
 	return d
 }
 
-// Share makes a decoded object share parts with those before it, like [Sharer.Object]. It comes
-// after [Strip], which changes some of these parts. Slices share theirs once they are decoded.
-func (d *Decoder) Share(object metav1.Object) {
-	if _, ok := object.(*resourceapi.ResourceSlice); !ok {
-		d.sharer.Object(object)
-	}
-}
-
 // nextValue returns the text of the value that comes next, as far as it can be
 // told without looking at all of it.
 func nextValue(decoder *jsontext.Decoder) ([]byte, bool) {

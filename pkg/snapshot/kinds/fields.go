@@ -58,9 +58,6 @@ func (d *Decoder) CheckFields(data []byte, apiVersion, kind string) error {
 	return nil
 }
 
-// Schemas are the fields of types, by their names. They are found out once for many objects.
-type Schemas map[reflect.Type]map[string]reflect.Type
-
 // Unknown finds the fields of a manifest that its type does not have, in alphabetical
 // order, but for those whose paths are known already. There are none of a kind whose fields
 // are not known here.

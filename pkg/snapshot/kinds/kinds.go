@@ -297,3 +297,11 @@ func Redactions() []Redaction {
 	return slices.Concat(redactedEverywhere(), redactedNodes(), redactedSlices(), redactedClasses(), redactedClaims(), redactedPods(), redactedGroups(),
 		redactedQueues(), redactedDomains(), redactedPlugins(), redactedQuotas(), redactedVolumes(), redactedEvents())
 }
+
+// Share makes a decoded object share parts with those before it, like [Sharer.Object]. It comes
+// after [Strip], which changes some of these parts. Slices share theirs once they are decoded.
+func (d *Decoder) Share(object metav1.Object) {
+	if _, ok := object.(*resourceapi.ResourceSlice); !ok {
+		d.sharer.Object(object)
+	}
+}

@@ -183,3 +183,6 @@ func nearest(name string, fields map[string]reflect.Type, best float64) (near st
 	}
 	return near
 }
+
+// Schemas are the fields of types, by their names. They are found out once for many objects.
+type Schemas map[reflect.Type]map[string]reflect.Type

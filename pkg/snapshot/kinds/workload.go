@@ -29,10 +29,6 @@ type workloadManifest struct {
 	Status json.RawMessage `json:"status,omitempty"`
 }
 
-type jobTemplate struct {
-	Spec workloadSpec `json:"spec"`
-}
-
 // WorkloadShape is where a kind has its pod template.
 type WorkloadShape int
 
