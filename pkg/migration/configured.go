@@ -36,7 +36,7 @@ type settings struct {
 // plugins knows how the device plugins of a cluster are configured.
 type plugins struct {
 	snap *snapshot.Snapshot
-	// configured has what was read, by node.
+	// configured has the known settings by node.
 	configured map[string]configured
 }
 
