@@ -6,11 +6,11 @@ package cluster
 import (
 	"slices"
 
-	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
-
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
+
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
 // podTerm is a required term of pod affinity or anti-affinity.

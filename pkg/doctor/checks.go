@@ -8,9 +8,8 @@ import (
 	"strings"
 
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
-	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
-
 	"github.com/kubectl-dra/kubectl-dra/pkg/checks"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
 // Numbers of groups of checks of cluster components.

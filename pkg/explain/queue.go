@@ -11,9 +11,6 @@ import (
 	"unicode"
 
 	corev1 "k8s.io/api/core/v1"
-
-	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
-
 	"k8s.io/utils/ptr"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/funnel"
@@ -22,6 +19,7 @@ import (
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
 // answers explains the pods of a queue.

@@ -9,8 +9,6 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/kubectl-dra/kubectl-dra/pkg/english"
-
 	resourceapi "k8s.io/api/resource/v1"
 	"k8s.io/utils/ptr"
 
@@ -18,6 +16,7 @@ import (
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/eligibility"
+	"github.com/kubectl-dra/kubectl-dra/pkg/english"
 )
 
 // Devices lists the devices of the newest generation of all pools, in the

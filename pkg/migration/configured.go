@@ -10,11 +10,10 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
-
 	corev1 "k8s.io/api/core/v1"
 
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
+	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/kinds"
 )

@@ -10,11 +10,10 @@ import (
 	"io"
 	"strings"
 
-	"github.com/kubectl-dra/kubectl-dra/pkg/english"
-
 	"github.com/spf13/cobra"
 
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
+	"github.com/kubectl-dra/kubectl-dra/pkg/english"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain"
 	"github.com/kubectl-dra/kubectl-dra/pkg/render"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"

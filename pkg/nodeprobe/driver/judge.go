@@ -8,10 +8,9 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/kubectl-dra/kubectl-dra/pkg/english"
-
 	"k8s.io/apimachinery/pkg/util/validation"
 
+	"github.com/kubectl-dra/kubectl-dra/pkg/english"
 	"github.com/kubectl-dra/kubectl-dra/pkg/nodeprobe/node"
 )
 
