@@ -88,7 +88,7 @@ func Sample(items []string, most int) string {
 	if len(items) <= most {
 		return strings.Join(items, ", ")
 	}
-	return fmt.Sprintf("%s and %d more", strings.Join(items[:most], ", "), len(items)-most)
+	return fmt.Sprintf("%s and %s more", strings.Join(items[:most], ", "), Thousands(len(items)-most))
 }
 
 // Texts returns the text of each item.
