@@ -4,8 +4,9 @@
 package node
 
 import (
-	"fmt"
 	"strings"
+
+	"github.com/kubectl-dra/kubectl-dra/pkg/english"
 )
 
 // sampled is how many elements of a long list a message names.
@@ -16,7 +17,7 @@ func Sample(list []string) string {
 	if len(list) <= sampled+1 {
 		return strings.Join(list, ", ")
 	}
-	return fmt.Sprintf("%s and %d more", strings.Join(list[:sampled], ", "), len(list)-sampled)
+	return english.Sample(list, sampled)
 }
 
 // Unknowns collects unknown facts, so that a reason that many share is given once.

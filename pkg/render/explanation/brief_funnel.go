@@ -213,7 +213,7 @@ func (r funnelRow) within(room, lines int) string {
 	}
 	words, items := strings.Fields(r.text), r.list
 	for n := min(len(items)-1, lines*room); n > 0; n-- {
-		r.text = fmt.Sprintf("%s and %d more", strings.Join(items[:n], ", "), len(items)-n)
+		r.text = english.Sample(items, n)
 		if fits(r.textAtPlace()) {
 			return r.textAtPlace()
 		}

@@ -369,8 +369,5 @@ func podNames(names []string) string {
 	if len(names) == 1 {
 		return "pod " + names[0]
 	}
-	if len(names) <= most {
-		return "pods " + strings.Join(names, ", ")
-	}
-	return fmt.Sprintf("pods %s and %d more", strings.Join(names[:most], ", "), len(names)-most)
+	return "pods " + english.Sample(names, most)
 }
