@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"reflect"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -80,33 +81,35 @@ func (d *describer) introduce(doc string, of reflect.Type, at string) {
 func (d *describer) describeFields(of reflect.Type, at string) {
 	docs := d.docs(of)
 	d.introduce(docs[""], of, at)
-	d.text.WriteString("\n| field | type | | meaning |\n|---|---|---|---|\n")
-	said := map[string]string{}
+	d.text.WriteString("\n| field | meaning |\n|---|---|\n")
+	// Fields with the same comment share a row.
+	type row struct{ name, fields, doc string }
+	var rows []*row
 	for _, field := range jsonFields(of) {
-		always := "always"
-		if field.optional {
-			always = ""
+		if of == d.root() && (field.name == "kind" || field.name == "apiVersion") {
+			continue
+		}
+		text := "`" + field.name + "`: " + d.typeOf(field.Type, at+"."+field.name)
+		if !field.optional {
+			text += ", always"
 		}
 		doc := docs[field.Name]
-		switch {
-		case field.name == "kind" && of == d.root():
-			doc, always = "`"+d.kind+"`", "always"
-		case field.name == "apiVersion" && of == d.root():
-			doc, always = "`"+apiVersion+"`", "always"
-		case said[doc] != "":
-			doc = "see `" + said[doc] + "`"
-		case doc != "":
-			said[doc] = field.name
+		if i := slices.IndexFunc(rows, func(r *row) bool { return r.doc == doc }); i >= 0 {
+			rows[i].fields += "<br>" + text
+			continue
 		}
-		fmt.Fprintf(&d.text, "| `%s` | %s | %s | %s |\n", field.name, d.typeOf(field.Type, at+"."+field.name), always, cell(unnamed(doc, field.name)))
+		rows = append(rows, &row{field.name, text, doc})
+	}
+	for _, r := range rows {
+		fmt.Fprintf(&d.text, "| %s | %s |\n", r.fields, cell(unnamed(r.doc, r.name)))
 	}
 }
 
-// unnamed returns the meaning of a field without its name, which the row begins with.
+// unnamed returns a comment without the name of the field or value, which the row begins with.
 func unnamed(doc, name string) string {
-	for _, verb := range []string{"is", "are", "has", "have"} {
+	for _, verb := range []string{"is", "are", "has", "have", "means that"} {
 		if rest, ok := strings.CutPrefix(doc, "`"+name+"` "+verb+" "); ok {
-			return rest
+			return strings.ToUpper(rest[:1]) + rest[1:]
 		}
 	}
 	return doc
@@ -135,7 +138,7 @@ func (d *describer) describeValues(of reflect.Type, at string) {
 	}
 	d.text.WriteString("| value | meaning |\n|---|---|\n")
 	for _, value := range values {
-		fmt.Fprintf(&d.text, "| `%s` | %s |\n", value.value, cell(value.doc))
+		fmt.Fprintf(&d.text, "| `%s` | %s |\n", value.value, cell(unnamed(value.doc, value.value)))
 	}
 }
 

@@ -199,15 +199,15 @@ func common(name string) string {
 		"kind":        "What the object is.",
 		"labels":      "The labels of the object, or of the one that it comes from.",
 		"message":     "What there is to say, in a sentence.",
-		"name":        "The name of it.",
-		"namespace":   "The namespace that it is in.",
+		"name":        "The name.",
+		"namespace":   "The namespace.",
 		"node":        "The name of the node.",
 		"pod":         "The pod.",
 		"pool":        "The name of the resource pool.",
 		"request":     "The name of the request in the claim.",
 		"shareID":     "Which share it is, of a device that several claims can use.",
 		"uid":         "The UID that the cluster gave it.",
-		"value":       "The value of it.",
+		"value":       "The value.",
 	}[name]
 }
 

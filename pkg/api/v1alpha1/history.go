@@ -70,7 +70,7 @@ const (
 	HistoryScheduled HistoryEvent = "Scheduled"
 	// HistoryDeleted means that the target is gone.
 	HistoryDeleted HistoryEvent = "Deleted"
-	// HistoryTaken means that other claims got devices while the target waited, and that each of
+	// HistoryTaken means that other claims got devices while the target waited, and each of
 	// these devices passes every check of a request of the target.
 	HistoryTaken HistoryEvent = "Taken"
 	// HistoryMissed means that the cluster was not followed for some time.

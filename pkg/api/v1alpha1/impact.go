@@ -189,7 +189,7 @@ const (
 	DriverAway DriverEffect = "Away"
 	// DriverOverlaps means that the next pod is ready before the old one ends.
 	DriverOverlaps DriverEffect = "Overlaps"
-	// DriverUnregistered means that the next pod is ready before the old one ends, and that
+	// DriverUnregistered means that the next pod is ready before the old one ends, and
 	// the kubelet, older than 1.33, unregisters the driver all the same when the old one ends.
 	DriverUnregistered DriverEffect = "Unregistered"
 	// DriverStays means that the pod stays until somebody deletes it.

@@ -9,13 +9,13 @@ type Verdict string
 const (
 	// Allocated means that all claims have their devices already.
 	Allocated Verdict = "Allocated"
-	// Fits means that the allocator finds devices on at least one node, and that
-	// nothing that can be seen stops the scheduler from placing the pod there once
-	// its scheduling gates, if it has any, are removed: until then, Stage is Queueing.
+	// Fits means that the allocator finds devices on at least one node, and
+	// nothing that can be seen stops the scheduler from placing the pod there once its
+	// scheduling gates, if it has any, are removed: until then, Stage is Queueing.
 	Fits Verdict = "Fits"
 	// DoesNotFit means that the allocator ran and found nothing.
 	DoesNotFit Verdict = "DoesNotFit"
-	// Blocked means that devices are available, or allocated already, and that something
+	// Blocked means that devices are available, or allocated already, and something
 	// else keeps the pod from working: Code says what, Stage where.
 	Blocked Verdict = "Blocked"
 	// Error means that the allocator, or an earlier step in the scheduler, fails, so that

@@ -116,7 +116,7 @@ const (
 	Aligned AlignmentState = "Aligned"
 	// NotAligned means that there is none.
 	NotAligned AlignmentState = "NotAligned"
-	// AlignmentUndetermined means that the NUMA nodes of some parts are not known, and that
+	// AlignmentUndetermined means that the NUMA nodes of some parts are not known, and
 	// the others are aligned.
 	AlignmentUndetermined AlignmentState = "Undetermined"
 )
