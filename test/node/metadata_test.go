@@ -31,8 +31,13 @@ func (r *realNode) testMetadata(t *testing.T) {
 	ctx := t.Context()
 	r.startDriver(t, testdriver.Config{Name: name, Kubelet: r.node.Kubelet, CDI: r.node.CDI, Client: r.client, Node: nodeName, Devices: 1, Metadata: true})
 	claim := r.runPodWith(ctx, t, "metadata", name, "cat "+metadata.ResourceClaimFilePath(name, "metadata", "gpu")+"; exec sleep 100000")
-	if log := r.logs(ctx, t, "metadata"); !strings.Contains(log, string(claim.UID)) {
-		t.Errorf("the container reads %s", log)
+	// The pod is Running before its command has written anything.
+	var log string
+	if err := wait.PollUntilContextTimeout(ctx, 100*time.Millisecond, patience, true, func(ctx context.Context) (bool, error) {
+		log = r.logs(ctx, t, "metadata")
+		return strings.Contains(log, string(claim.UID)), nil
+	}); err != nil {
+		t.Errorf("the container reads %q", log)
 	}
 	look := func() (*checkpoint.Findings, []probed.Check) {
 		code, out, _ := r.dra(ctx, t, r.kubeconfig, append([]string{"state", "-o", "json"}, r.here()...)...)
