@@ -69,7 +69,7 @@ func (x *builder) describeFunnelsOf(c *funnel.Claim, pools int) {
 	}
 }
 
-// unreadTexts says of which nodes the pools could not be determined.
+// unreadTexts names the nodes whose pools could not be determined.
 func unreadTexts(nodes []verdict.UnreadNode) []string {
 	var texts []string
 	for _, u := range nodes {

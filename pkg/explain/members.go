@@ -27,7 +27,7 @@ func (a *answers) answer(ctx context.Context, s *target.Target, d depth) (*api.E
 	p := a.Of(s.Pod)
 	switch {
 	case p.Member:
-		// What is known about its kind is about one without its gang.
+		// The answers known for its kind are answers for a pod without its gang.
 		of := *s
 		of.Gang = p.Gang()
 		answer, _, err := explainTarget(ctx, a.cluster, &of, d)

@@ -50,7 +50,7 @@ func (c *slotCount) exactly() *slotCount {
 	return c
 }
 
-// add counts claims on a node, of which no more fit than a bound.
+// add sets the number of claims that fit on a node, and its upper bound.
 func (c *slotCount) add(node *corev1.Node, count, bound int) {
 	c.nodes[node.Name] = count
 	c.count.AtLeast += count
@@ -96,8 +96,8 @@ func (d *devices) addEligible(id cluster.DeviceID) {
 	d.eligible[id], d.pools[snapshot.PoolID{Driver: id.Driver, Name: id.Pool}] = true, true
 }
 
-// slotsOn counts claims of a size for pods like this one in a cluster, of which nodes have
-// these devices when all claims are released. On nodes whose devices are not whole, the
+// slotsOn counts how many claims of a size for pods like this one fit in a cluster, on nodes that
+// have these devices when all claims are released. On nodes whose devices are not whole, the
 // allocator counts them. Where nothing has changed there are as many as before.
 func (d *devices) slotsOn(ctx context.Context, s *cluster.Cluster, pod *corev1.Pod, size int, before *slotCount, changed map[string]bool) (*slotCount, error) {
 	facts := s

@@ -46,7 +46,7 @@ func (s *Snapshot) Owners(object metav1.Object) []metav1.OwnerReference {
 	return owners
 }
 
-// owner finds the object that a reference is about, nil if the snapshot does not
+// owner finds the object that a reference names, nil if the snapshot does not
 // have it, or has another one of that name.
 func (s *Snapshot) owner(namespace string, ref *metav1.OwnerReference) metav1.Object {
 	kind := schema.FromAPIVersionAndKind(ref.APIVersion, ref.Kind).GroupKind()

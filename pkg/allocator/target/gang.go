@@ -17,7 +17,7 @@ type Gang struct {
 	Above []CompositeFit
 }
 
-// Short says of which group too few pods or groups fit, the PodGroup or the nearest
+// Short names the group whose pods or groups are too few to fit: the PodGroup or the nearest
 // CompositePodGroup above it; empty if enough do.
 func (g *Gang) Short(group string, minCount int) string {
 	if g.Fit < minCount {
@@ -35,9 +35,9 @@ func (g *Gang) Short(group string, minCount int) string {
 // CompositeFit is the outcome for the groups of a CompositePodGroup.
 type CompositeFit struct {
 	Tree *GroupTree
-	// Ready counts the groups of which enough pods exist, Fit the groups of which enough
-	// have a node or get one.
+	// Ready counts the groups with enough pods, Fit the groups with enough pods that have a
+	// node or get one.
 	Ready, Fit int
-	// Short are the names of the groups of which not enough fit.
+	// Short lists the names of the groups that do not fit.
 	Short []string
 }

@@ -118,7 +118,7 @@ type gang struct {
 	pods   []*Queued
 	placed int
 	// decided is set once it was decided. Then fit counts the pods that have a node or
-	// get one, or the children of which enough do.
+	// get one, or the children that have enough such pods.
 	decided bool
 	fit     int
 }

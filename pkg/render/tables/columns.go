@@ -27,6 +27,20 @@ func bounds[T any](name string, of func(*T) int, bound func(*T) api.Bound) rende
 	}
 }
 
+// counts returns the columns of device counts, each made by number.
+func counts[T any](number func(name string, of func(*api.DeviceCounts) int) render.Column[T]) []render.Column[T] {
+	return []render.Column[T]{
+		number("Total", func(c *api.DeviceCounts) int { return c.Total }),
+		number("Free", func(c *api.DeviceCounts) int { return c.Free }),
+		number("Allocated", func(c *api.DeviceCounts) int { return c.Allocated }),
+		number("Shared", func(c *api.DeviceCounts) int { return c.Shared }),
+		number("Blocked", func(c *api.DeviceCounts) int { return c.Blocked }),
+		number("Tainted", func(c *api.DeviceCounts) int { return c.Tainted }),
+		number("Unhealthy", func(c *api.DeviceCounts) int { return c.Unhealthy }),
+		number("Unusable", func(c *api.DeviceCounts) int { return c.Unusable }),
+	}
+}
+
 // withGone inserts a column that counts gone devices, if there are some.
 func withGone[T any](items []*T, columns []render.Column[T], at int, gone func(*T) int) []render.Column[T] {
 	if !slices.ContainsFunc(items, func(item *T) bool { return gone(item) > 0 }) {
@@ -35,7 +49,7 @@ func withGone[T any](items []*T, columns []render.Column[T], at int, gone func(*
 	return slices.Insert(columns, at, numbers("Gone", gone))
 }
 
-// unlessUnknown returns a column of numbers of which some are not known.
+// unlessUnknown returns a column of numbers; an unknown number is a question mark.
 func unlessUnknown[T any](name string, of func(*T) int, known func(*T) bool) render.Column[T] {
 	return render.Column[T]{
 		Name: name,

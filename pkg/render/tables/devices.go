@@ -38,16 +38,7 @@ func Groups(items []*api.Group, by, word string) *metav1.Table {
 		columns = append(columns, render.Column[api.Group]{Name: "States", Cell: stateTexts})
 	}
 	if slices.ContainsFunc(items, func(g *api.Group) bool { return g.Devices != nil }) {
-		columns = append(columns,
-			number("Total", func(c *api.DeviceCounts) int { return c.Total }),
-			number("Free", func(c *api.DeviceCounts) int { return c.Free }),
-			number("Allocated", func(c *api.DeviceCounts) int { return c.Allocated }),
-			number("Shared", func(c *api.DeviceCounts) int { return c.Shared }),
-			number("Blocked", func(c *api.DeviceCounts) int { return c.Blocked }),
-			number("Tainted", func(c *api.DeviceCounts) int { return c.Tainted }),
-			number("Unhealthy", func(c *api.DeviceCounts) int { return c.Unhealthy }),
-			number("Unusable", func(c *api.DeviceCounts) int { return c.Unusable }),
-		)
+		columns = append(columns, counts(number)...)
 	}
 	return render.NewTable(items, columns)
 }
@@ -95,21 +86,14 @@ func PoolColumns() []render.Column[api.Pool] {
 			func(p *api.Pool) int { return of(&p.Devices) },
 			func(p *api.Pool) api.Bound { return p.Devices.Bounds[strings.ToLower(name)] })
 	}
-	return []render.Column[api.Pool]{
+	columns := []render.Column[api.Pool]{
 		{Name: "Driver", Key: true, Cell: func(p *api.Pool) string { return p.Driver }},
 		{Name: "Pool", Key: true, Cell: func(p *api.Pool) string { return p.Name }},
 		{Name: "State", Cell: func(p *api.Pool) string { return string(p.State) }},
 		{Name: "Slices", Cell: func(p *api.Pool) string { return fmt.Sprintf("%d/%d", p.Slices, p.Declared) }},
-		number("Total", func(c *api.DeviceCounts) int { return c.Total }),
-		number("Free", func(c *api.DeviceCounts) int { return c.Free }),
-		number("Allocated", func(c *api.DeviceCounts) int { return c.Allocated }),
-		number("Shared", func(c *api.DeviceCounts) int { return c.Shared }),
-		number("Blocked", func(c *api.DeviceCounts) int { return c.Blocked }),
-		number("Tainted", func(c *api.DeviceCounts) int { return c.Tainted }),
-		number("Unhealthy", func(c *api.DeviceCounts) int { return c.Unhealthy }),
-		number("Unusable", func(c *api.DeviceCounts) int { return c.Unusable }),
-		{Name: "Reason", Wide: true, Cell: func(p *api.Pool) string { return p.Reason }},
 	}
+	columns = append(columns, counts(number)...)
+	return append(columns, render.Column[api.Pool]{Name: "Reason", Wide: true, Cell: func(p *api.Pool) string { return p.Reason }})
 }
 
 // Devices lists devices, with the attributes that were asked for.
