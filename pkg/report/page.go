@@ -4,12 +4,14 @@
 package report
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	_ "embed"
 	"encoding/base64"
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -335,7 +337,7 @@ func (p *page) moreQueue() string {
 // nodeRow is a node with devices.
 type nodeRow struct {
 	Name, State, Class, Say, Look string
-	Keys, ByClass                 string
+	Key, Keys, ByClass            string
 	Used, Total, Free             int
 	Pods, Trouble                 int
 }
@@ -374,6 +376,9 @@ func (p *page) nodeRows() []nodeRow {
 		for _, key := range p.Keys {
 			keys = append(keys, n.Labels[key])
 		}
+		if len(keys) > 0 {
+			r.Key = cmp.Or(keys[0], "none")
+		}
 		classes := make([]string, 0, len(n.Classes))
 		for j := range n.Classes {
 			k := &n.Classes[j]
@@ -383,6 +388,40 @@ func (p *page) nodeRows() []nodeRow {
 		rows = append(rows, r)
 	}
 	return rows
+}
+
+// nodeGroup is a part of the map.
+type nodeGroup struct {
+	Title string
+	Rows  []*nodeRow
+}
+
+// groupsOf groups nodes by the first label that they can be grouped by. The script groups them
+// by others, with the same titles.
+func groupsOf(rows []nodeRow) []nodeGroup {
+	by := map[string][]*nodeRow{}
+	for i := range rows {
+		by[rows[i].Key] = append(by[rows[i].Key], &rows[i])
+	}
+	groups := make([]nodeGroup, 0, len(by))
+	for _, key := range slices.SortedFunc(maps.Keys(by), english.CompareNames) {
+		g := nodeGroup{Rows: by[key]}
+		used, total, trouble := 0, 0, 0
+		for _, r := range g.Rows {
+			used, total = used+r.Used, total+r.Total
+			if r.Trouble > 0 {
+				trouble++
+			}
+		}
+		if key != "" {
+			g.Title = fmt.Sprintf("%s: %s, %d of %d in use", key, english.Count(len(g.Rows), "node"), used, total)
+			if trouble > 0 {
+				g.Title += fmt.Sprintf(", %d with trouble", trouble)
+			}
+		}
+		groups = append(groups, g)
+	}
+	return groups
 }
 
 // level returns the step of the color scale for a part of a whole, from 0 to 5.

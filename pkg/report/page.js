@@ -8,7 +8,7 @@
   var compare = new Intl.Collator("en", { numeric: true }).compare;
   list(".tools").forEach(function (t) { t.hidden = false; });
 
-  list("table.sort").forEach(function (table) {
+  function sortable(table) {
     list("thead th", table).forEach(function (th, k) {
       var b = d.createElement("button");
       b.type = "button";
@@ -27,7 +27,8 @@
         rows.forEach(function (r) { body.appendChild(r[1]); });
       });
     });
-  });
+  }
+  list("table.sort").forEach(sortable);
 
   list("[data-filter]").forEach(function (input) {
     var at = get(input.getAttribute("data-filter"));
@@ -44,19 +45,37 @@
 
   var map = get("map");
   if (!map || !get("by")) { return; }
-  var rows = list("#list tbody tr"), cells = list("i", map);
-  var nodes = rows.map(function (tr, k) {
-    var c = tr.children, by = Object.create(null);
-    (tr.getAttribute("data-c") || "").split("|").forEach(function (p) {
-      var at = p.lastIndexOf(" "), n = p.slice(at + 1).split("/");
-      if (at > 0) { by[p.slice(0, at)] = [+n[0], +n[1]]; }
+  // nodes makes the table of the nodes when it is wanted first, and returns what it says of each.
+  var made;
+  function nodes() {
+    if (!made) { made = make(); }
+    return made;
+  }
+  function make() {
+    var late = d.querySelector("#nodes noscript"), cells = Object.create(null);
+    var box = d.createElement("div");
+    box.innerHTML = late.innerHTML;
+    late.replaceWith(box.firstElementChild);
+    sortable(get("list"));
+    list("i", map).forEach(function (i) { cells[i.title.slice(0, i.title.indexOf(":"))] = i; });
+    return list("#list tbody tr").map(function (tr) {
+      var c = tr.children, by = Object.create(null), name = c[0].textContent;
+      (tr.getAttribute("data-c") || "").split("|").forEach(function (p) {
+        var at = p.lastIndexOf(" "), n = p.slice(at + 1).split("/");
+        if (at > 0) { by[p.slice(0, at)] = [+n[0], +n[1]]; }
+      });
+      by[""] = [+c[2].textContent, +c[3].textContent];
+      var n = { name: name, tr: tr, cell: cells[name], by: by, free: +c[4].textContent,
+        keys: tr.getAttribute("data-k").split("|"), trouble: +tr.getAttribute("data-t"),
+        text: tr.textContent.toLowerCase() + " " + tr.getAttribute("data-k").toLowerCase() };
+      n.cell.node = n;
+      return n;
     });
-    by[""] = [+c[2].textContent, +c[3].textContent];
-    return { name: c[0].textContent, tr: tr, cell: cells[k], by: by, free: +c[4].textContent,
-      keys: tr.getAttribute("data-k").split("|"), trouble: +tr.getAttribute("data-t"),
-      text: tr.textContent.toLowerCase() + " " + tr.getAttribute("data-k").toLowerCase() };
+  }
+  list("#nodes details").forEach(function (t) {
+    if (t.open) { nodes(); }
+    t.addEventListener("toggle", nodes);
   });
-  nodes.forEach(function (n) { n.cell.node = n; });
   function level(n, of) {
     var u = n.by[of];
     if (!u || !u[1]) { return -1; }
@@ -66,7 +85,7 @@
   function draw() {
     var by = +get("by").value, of = get("of").value, order = get("order").value, text = get("match").value.toLowerCase();
     var groups = Object.create(null), shown = 0;
-    nodes.forEach(function (n) {
+    nodes().forEach(function (n) {
       var l = level(n, of);
       if (l < 0 || n.text.indexOf(text) < 0) { return; }
       shown++;
@@ -99,18 +118,24 @@
     get("matched").textContent = text ? shown + " shown" : "";
   }
   ["by", "of", "order", "match"].forEach(function (id) { get(id).addEventListener("input", draw); });
-  get("size").addEventListener("input", function () { map.style.setProperty("--cell", get("size").value + "px"); });
-  map.addEventListener("mouseover", function (e) { if (e.target.node) { get("here").textContent = e.target.title; } });
+  function size() { map.style.setProperty("--cell", get("size").value + "px"); }
+  get("size").addEventListener("input", size);
+  map.addEventListener("mouseover", function (e) { if (e.target.title) { get("here").textContent = e.target.title; } });
   map.addEventListener("click", function (e) {
-    if (!e.target.node) { return; }
+    if (!e.target.title) { return; }
+    nodes();
     var tr = e.target.node.tr;
     tr.closest("details").open = true;
     tr.scrollIntoView({ block: "center" });
   });
-  if (get("by").options.length > 1) { get("by").value = "0"; }
-  ["by", "of", "order", "match", "size"].forEach(function (id) { if (known[id] !== undefined) { get(id).value = known[id]; } });
-  map.style.setProperty("--cell", get("size").value + "px");
-  draw();
+  // The page is drawn as its controls are at first.
+  var drawn = true;
+  ["by", "of", "order", "match", "size"].forEach(function (id) {
+    if (known[id] === undefined || known[id] === get(id).value) { return; }
+    get(id).value = known[id];
+    if (id === "size") { size(); } else { drawn = false; }
+  });
+  if (!drawn) { draw(); }
   }
   page({});
   window.draPage = page;

@@ -146,7 +146,14 @@ func nodes(t *testing.T, browser *running, file string) {
 			t.Errorf("%s: %q, expected %q", what, got, want)
 		}
 	}
-	check("groups at first", groups(), []string{"r1: 3 nodes, 18 of 30 in use, 1 with trouble", "r2: 3 nodes, 19 of 22 in use, 1 with trouble", "r3: 5 nodes, 12 of 48 in use, 3 with trouble"})
+	racks := []string{"r1: 3 nodes, 18 of 30 in use, 1 with trouble", "r2: 3 nodes, 19 of 22 in use, 1 with trouble", "r3: 5 nodes, 12 of 48 in use, 3 with trouble"}
+	check("groups at first", groups(), racks)
+	if rows := valueOf[int](page, `document.querySelectorAll("#list tr").length`); rows != 0 {
+		t.Errorf("the table has %d rows before it is wanted", rows)
+	}
+	set("order", "used")
+	check("groups by use", groups(), racks)
+	set("order", "name")
 	set("by", "-1")
 	all := []string{"gpu-01", "gpu-02", "gpu-03", "gpu-04", "gpu-05", "gpu-06", "gpu-07", "gpu-08", "gpu-09", "mig-01", "mig-02"}
 	check("groups of nothing", groups(), []string{})
