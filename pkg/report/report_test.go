@@ -54,7 +54,7 @@ func TestPage(t *testing.T) {
 		`<a href="#cause-1">cause 1</a>`,                            // its cause
 		"11 nodes with devices of their own, 3 without.",
 		"Counter set card-0", // partitions
-		`<option value="0">example.com/rack</option>`,
+		`<option value="0" selected>example.com/rack</option>`,
 	} {
 		if !strings.Contains(page, want) {
 			t.Errorf("the page lacks %q", want)
