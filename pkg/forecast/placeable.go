@@ -40,7 +40,8 @@ func AddPlaceableTo(ctx context.Context, c *cluster.Cluster, capacity []api.Clas
 		if err != nil {
 			return err
 		}
-		capacity[i].Placeable, capacity[i].PlaceableNodes = &now.count, now.byNumber()
+		// A pointer into what was counted would keep all of it.
+		capacity[i].Placeable, capacity[i].PlaceableNodes = new(now.count), now.byNumber()
 	}
 	return nil
 }

@@ -57,8 +57,9 @@ func Run(ctx context.Context, opts Options, in io.Reader, out io.Writer) error {
 }
 
 // framesPerSecond is how often Bubble Tea looks whether there is something new to draw, also
-// where there never is: twice as often would take more of a processor than all else at rest.
-const framesPerSecond = 30
+// where there never is: that is half of what the dashboard takes at rest. Less often, and a key
+// would not be on the screen in 50 milliseconds.
+const framesPerSecond = 25
 
 // Operations of XTWINOPS on the title of the window.
 const (

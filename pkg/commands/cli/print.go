@@ -76,7 +76,7 @@ func (f *PrintFlags) ToPrinter(formats ...string) (printers.ResourcePrinter, err
 		case genericclioptions.IsNoCompatiblePrinterError(err):
 			continue
 		case err != nil:
-			return nil, Usagef("", "read the output format: %w", err)
+			return nil, Usagef("Write -o FORMAT=…, such as -o jsonpath='{.metadata.name}' or -o custom-columns=NAME:.metadata.name; -o json shows the fields.", "-o %s: %w", f.Output, err)
 		}
 		return safePrinter(printer), nil
 	}
