@@ -13,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
+	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/funnel"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	facts "github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
@@ -32,7 +33,7 @@ func classChecks() []Check {
 		},
 		{
 			Code: "DRA1302", Title: "class selector that fails", Severity: api.SeverityError, Needs: both,
-			About:  "A selector of a DeviceClass ends with an error on a published device that lacks the attribute: one of another driver, or another kind of device of the same driver. A request whose search gets to that device fails, and then the scheduler tries no other node. The allocator is asked whether a request for one device, or one for all, gets there now.",
+			About:  "A selector of a DeviceClass does not compile, or ends with an error on a published device that lacks the attribute: one of another driver, or another kind of device of the same driver. A request whose search gets to that device fails, and then the scheduler tries no other node. The allocator is asked whether a request for one device, or one for all, gets there now.",
 			Advice: "Begin the selector with device.driver == \"NAME\" &&, and ask for the attribute first: \"attribute\" in device.attributes[\"domain\"] &&.",
 			find:   findFailingSelectors,
 		},
@@ -121,6 +122,17 @@ func selectsNothing(in *cluster, class *api.Class) *api.Finding {
 	return f
 }
 
+// uncompiled returns the first selector of a class that does not compile, and why not.
+func uncompiled(in *cluster, class *api.Class) (expression, problem string) {
+	evaluator := in.cluster.Gates.Selectors()
+	for _, expression := range class.Selectors {
+		if p := evaluator.Problem(evaluator.Compile(expression)); p != nil {
+			return expression, funnel.ProblemText(p)
+		}
+	}
+	return "", ""
+}
+
 // findFailingSelectors asks the allocator for the effect of a failing selector on requests.
 func findFailingSelectors(ctx context.Context, in *cluster) ([]api.Finding, error) {
 	classes, err := in.classes(ctx)
@@ -135,6 +147,17 @@ func findFailingSelectors(ctx context.Context, in *cluster) ([]api.Finding, erro
 		}
 		o := api.Ref(kindClass, "", class.Name)
 		f := api.Finding{Objects: []api.ObjectRef{o}}
+		if expression, problem := uncompiled(in, class); problem != "" {
+			if in.cluster.Snapshot.Newer() {
+				// That the release is newer is a finding of its own.
+				continue
+			}
+			f.Message = fmt.Sprintf("a selector of class %s does not compile: %s; each request that gets to it fails", class.Name, problem)
+			f.Evidence = []api.Evidence{{Object: o, Path: "spec.selectors", Found: expression, Required: "compiles"}}
+			f.Remedy = &api.NextStep{Actor: api.ActorAdmin, Text: "correct the selector: the API server rejects it in new classes"}
+			found = append(found, f)
+			continue
+		}
 		for _, failure := range class.Failures {
 			f.Evidence = append(f.Evidence, api.Evidence{Object: o, Path: "spec.selectors", Found: failure.Error + " on " + failure.Devices[0], Count: failure.Count})
 		}

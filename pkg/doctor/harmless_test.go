@@ -168,3 +168,17 @@ func TestClassSelectorThatFails(t *testing.T) {
 		}
 	}
 }
+
+// TestClassSelectorThatDoesNotCompile does not blame a selector that a newer release may know.
+func TestClassSelectorThatDoesNotCompile(t *testing.T) {
+	only := Options{Choice: checks.Choice{Only: []string{"DRA1302"}}}
+	snap := tc.Cluster(tc.Nodes("n1"), tc.Pool("n1", tc.Devices(1)...), tc.ClassWhere("newer", "device.model == 'A100'"))
+	found := diagnose(t, snap, only).Findings
+	if len(found) != 1 || !strings.Contains(found[0].Message, "class newer does not compile: undefined field 'model'") || !strings.Contains(found[0].Remedy.Text, "the API server rejects it") {
+		t.Errorf("%+v", found)
+	}
+	snap.ServerVersion = "v1.38.0"
+	if found := diagnose(t, snap, only).Findings; len(found) != 0 {
+		t.Errorf("of a newer release: %+v", found)
+	}
+}

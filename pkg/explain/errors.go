@@ -7,6 +7,8 @@ import (
 	"fmt"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/funnel"
+	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/verdict"
+	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
@@ -17,11 +19,17 @@ func compileSummary(q *funnel.Question) string {
 		return "a selector does not compile"
 	}
 	consequence, release := "the API server rejects it", q.Cluster.Snapshot.BinaryVersion()
-	switch minor, known := snapshot.MinorVersion(release); {
-	case known && minor > snapshot.NewestMinor:
+	switch {
+	case q.Cluster.Snapshot.Newer():
 		consequence = fmt.Sprintf("Kubernetes %s may compile it: this program knows 1.%d and older", release, snapshot.NewestMinor)
 	case stored:
 		consequence = "the API server rejects it in new objects; this one was stored by an older version, or kept because an update did not change it"
 	}
 	return fmt.Sprintf("%s does not compile: %s; %s", named, funnel.ProblemText(problem), consequence)
+}
+
+// tooOld reports whether the verdict is not known because only a newer program may know what
+// a selector means.
+func (x *builder) tooOld() bool {
+	return x.out.Verdict == api.Undetermined && x.Cluster.Snapshot.Newer() && x.Ended >= 0 && verdict.IsCompileError(x.Checked[x.Ended].Err)
 }

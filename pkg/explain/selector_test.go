@@ -206,13 +206,16 @@ func TestCostOfNewClaims(t *testing.T) {
 	}
 }
 
-// TestSelectorOfNewerRelease does not say that a release rejects what only this program does
-// not know.
+// TestSelectorOfNewerRelease does not say that a claim does not fit, or that a release rejects a
+// selector, if only this program does not know it.
 func TestSelectorOfNewerRelease(t *testing.T) {
 	snap := tc.Cluster(tc.Nodes("n1"), tc.Pool("n1", tc.Devices(1)...), tc.Claim(waiting, tc.GPUs("r", 1, "variables.model == 'A100'")))
 	snap.ServerVersion = "v1.38.0"
 	e := whyWaiting(t, snap)
-	if !strings.Contains(e.Summary, "Kubernetes v1.38.0 may compile it: this program knows 1.37 and older") || strings.Contains(e.Summary, "rejects") {
+	if e.Verdict != api.Undetermined || !strings.Contains(e.Summary, "Kubernetes v1.38.0 may compile it: this program knows 1.37 and older") || strings.Contains(e.Summary, "rejects") {
 		t.Errorf("%s: %s", e.Verdict, e.Summary)
+	}
+	if len(e.NextSteps) == 0 || e.NextSteps[0].Text != "install a newer version of kubectl-dra" {
+		t.Errorf("next steps %s", asJSON(e.NextSteps))
 	}
 }

@@ -78,7 +78,10 @@ func (x *builder) report(findings []lifecycle.Finding) {
 
 // nextSteps says who can do something that needs no proof by the allocator.
 func (x *builder) nextSteps() {
-	if x.out.Verdict == api.Undetermined {
+	switch {
+	case x.tooOld():
+		x.out.NextSteps = append(x.out.NextSteps, api.NextStep{Actor: api.ActorUser, Text: "install a newer version of kubectl-dra"})
+	case x.out.Verdict == api.Undetermined:
 		var hidden []string
 		leftOut := false
 		for _, gap := range x.Cluster.Snapshot.Gaps {

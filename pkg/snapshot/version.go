@@ -61,6 +61,12 @@ func CheckKnown(release string) error {
 // knows; empty if unknown.
 func (s *Snapshot) BinaryVersion() string { return cmp.Or(s.Emulator, s.ServerVersion) }
 
+// Newer reports whether the release of the cluster is newer than all that this program knows.
+func (s *Snapshot) Newer() bool {
+	minor, known := MinorVersion(s.BinaryVersion())
+	return known && minor > NewestMinor
+}
+
 // SkewOf returns the releases that the kubelets of nodes leave to the API server. Where
 // they are further apart than is supported, To is less than From.
 func SkewOf(nodes []*corev1.Node) Skew {

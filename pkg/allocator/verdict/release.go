@@ -157,7 +157,8 @@ func WantsAll(claim *resourceapi.ResourceClaim) bool {
 	})
 }
 
-// heedGaps turns the verdict into Undetermined if something was hidden that could turn it around.
+// heedGaps turns the verdict into Undetermined if something was hidden, or is not known of the
+// cluster's release, that could turn it around.
 // More allocated devices never make a claim fit, so that hidden claims leave DoesNotFit as it is;
 // but they can hide devices on which a selector fails.
 func (v *Verdict) heedGaps() {
@@ -177,7 +178,10 @@ func (v *Verdict) heedGaps() {
 		// A node where the claims fit comes before the error.
 		if v.Ended >= 0 && len(v.fits) == 0 && slices.Contains([]api.Code{api.SelectorError, api.PoolIncomplete, api.PoolInvalid, api.ConstraintUnsatisfiable}, ErrorCode(v.Checked[v.Ended].Err)) {
 			if _, problem, _ := funnel.CompileProblem(v.Question); problem != nil {
-				// That does not depend on devices.
+				// That does not depend on devices. A newer release may have what is not known here.
+				if v.Cluster.Snapshot.Newer() {
+					v.Devices = api.Undetermined
+				}
 				break
 			}
 			decisive = []string{snapshot.ResourceClaims, snapshot.ResourceSlices}
