@@ -133,8 +133,8 @@ docs: ## Regenerate the documents that come from the commands and the types
 .PHONY: generate
 generate: ## Regenerate the generated code
 	$(TOOL) deepcopy-gen --output-file zz_generated.deepcopy.go --go-header-file tools/boilerplate/header.go.txt ./pkg/api/v1alpha1 ./pkg/nodeprobe/cdi ./pkg/nodeprobe/kubelet ./pkg/nodeprobe/checkpoint ./pkg/nodeprobe/driver ./pkg/nodeprobe/nvidia ./pkg/nodeprobe
-	LC_ALL=C; cat examples/cluster/*.yaml | gzip -9n >pkg/commands/learn/cluster.yaml.gz
-	cp examples/manifests/gang.yaml pkg/commands/learn/
+	LC_ALL=C; cat examples/cluster/*.yaml | gzip -9n >pkg/commands/learn_cluster.yaml.gz
+	cp examples/manifests/gang.yaml pkg/commands/learn_gang.yaml
 	$(TOOL) templ generate -path pkg/report -log-level error
 
 .PHONY: release-check

@@ -15,8 +15,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
+	"github.com/kubectl-dra/kubectl-dra/pkg/diff"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain"
-	"github.com/kubectl-dra/kubectl-dra/pkg/history"
 	"github.com/kubectl-dra/kubectl-dra/pkg/render"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/load"
@@ -39,7 +39,7 @@ func TestHistories(t *testing.T) {
 	empty.TakenAt = before.TakenAt.Add(-time.Minute)
 	missed := recording.Missed{Since: after.TakenAt.Add(-time.Minute), Reason: "the API server did not answer"}
 	moments := []recording.Moment{{Snapshot: &empty}, {Snapshot: before}, {Snapshot: after, Missed: &missed}}
-	h, err := history.Of(t.Context(), func(yield func(recording.Moment, error) bool) {
+	h, err := diff.History(t.Context(), func(yield func(recording.Moment, error) bool) {
 		for _, m := range moments {
 			if !yield(m, nil) {
 				return

@@ -23,7 +23,7 @@ import (
 
 	"github.com/kubectl-dra/kubectl-dra/internal/controlplane"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
-	"github.com/kubectl-dra/kubectl-dra/pkg/trial"
+	"github.com/kubectl-dra/kubectl-dra/pkg/commands/trial"
 )
 
 // trialCluster has a node with three GPUs, of which one is in use, and one NIC.

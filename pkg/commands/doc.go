@@ -2,8 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package commands is the command line: one file for each verb, in which flags become
-// options and options run. The verbs why, learn, mcp, test (trial), top, node-probe and
-// taints, the faults of doctor and lint (check) and the list verbs (list) have packages below it,
+// options and options run; a verb with more files has its name before each of them. The verbs
+// mcp, test (trial), node-probe and taints, the faults of doctor and lint (check) and the list
+// verbs (list) have packages below it,
 // and so have the common parts of all verbs (cli) and the files that they ask about
 // (manifest).
 //

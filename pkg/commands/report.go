@@ -17,8 +17,8 @@ import (
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/commands/cli"
+	"github.com/kubectl-dra/kubectl-dra/pkg/diff"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain"
-	"github.com/kubectl-dra/kubectl-dra/pkg/history"
 	"github.com/kubectl-dra/kubectl-dra/pkg/render"
 	"github.com/kubectl-dra/kubectl-dra/pkg/report"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
@@ -215,6 +215,6 @@ func (o *reportOptions) histories(ctx context.Context, last *snapshot.Snapshot) 
 		if err != nil {
 			return nil, err
 		}
-		return history.Of(ctx, moments, object)
+		return diff.History(ctx, moments, object)
 	}, nil
 }

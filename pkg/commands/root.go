@@ -19,13 +19,10 @@ import (
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/commands/check"
 	"github.com/kubectl-dra/kubectl-dra/pkg/commands/cli"
-	"github.com/kubectl-dra/kubectl-dra/pkg/commands/learn"
 	"github.com/kubectl-dra/kubectl-dra/pkg/commands/list"
 	"github.com/kubectl-dra/kubectl-dra/pkg/commands/mcp"
 	"github.com/kubectl-dra/kubectl-dra/pkg/commands/nodeprobe"
-	"github.com/kubectl-dra/kubectl-dra/pkg/commands/top"
 	"github.com/kubectl-dra/kubectl-dra/pkg/commands/trial"
-	"github.com/kubectl-dra/kubectl-dra/pkg/commands/why"
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
 	"github.com/kubectl-dra/kubectl-dra/pkg/garbage"
 )
@@ -171,7 +168,7 @@ from a cluster or from a snapshot file, and changes nothing unless it is told to
 	limit.Value = &requestTimeout{limit.Value}
 
 	cli.AddCommands(root, "Explain",
-		why.New(streams, config),
+		newWhy(streams, config),
 		newStatus(streams, config),
 		newDiff(streams, config),
 		newFit(streams, config),
@@ -198,13 +195,13 @@ from a cluster or from a snapshot file, and changes nothing unless it is told to
 		list.NewTaints(streams, config),
 		list.NewUsage(streams, config),
 		list.NewTree(streams, config),
-		top.New(streams, config),
+		newTop(streams, config),
 	)
 	cli.AddCommands(root, "Look at a node",
 		nodeprobe.New(streams, config, clientVersion(build).Version),
 	)
 	cli.AddCommands(root, "Try it out",
-		learn.New(streams),
+		newLearn(streams),
 		trial.New(streams, config),
 	)
 	cli.AddCommands(root, "Other",

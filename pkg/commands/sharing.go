@@ -18,8 +18,8 @@ import (
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/commands/cli"
+	"github.com/kubectl-dra/kubectl-dra/pkg/forecast"
 	"github.com/kubectl-dra/kubectl-dra/pkg/render"
-	"github.com/kubectl-dra/kubectl-dra/pkg/sharing"
 )
 
 // sharingOptions are the parsed flags of sharing.
@@ -104,7 +104,7 @@ func (o *sharingOptions) run(ctx context.Context) error {
 		return err
 	}
 	bar := cli.NewProgress(o.streams.ErrOut, "Counting claims")
-	found, err := sharing.Find(ctx, cluster.New(from.Snap), from.Snap.Class(o.class), cmp.Or(from.Namespace, metav1.NamespaceDefault))
+	found, err := forecast.FindSharing(ctx, cluster.New(from.Snap), from.Snap.Class(o.class), cmp.Or(from.Namespace, metav1.NamespaceDefault))
 	bar.Done()
 	if err != nil {
 		return err

@@ -10,14 +10,13 @@ import (
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain/advice"
-	"github.com/kubectl-dra/kubectl-dra/pkg/explain/nodeanswer"
 )
 
 // builder is the work on one explanation.
 type builder struct {
 	*verdict.Verdict
 	depth   depth
-	reasons *nodeanswer.Reasons
+	reasons *advice.Reasons
 	// contents tell which nodes are equivalent, confirmer asks about what-if clusters.
 	contents  *verdict.NodeContents
 	confirmer *verdict.Confirmer
@@ -38,7 +37,7 @@ func newBuilder(v *verdict.Verdict, d depth) *builder {
 	return &builder{
 		Verdict:   v,
 		depth:     d,
-		reasons:   nodeanswer.NewReasons(v.Question, v.Signatures, confirmer),
+		reasons:   advice.NewReasons(v.Question, v.Signatures, confirmer),
 		contents:  verdict.NewNodeContents(),
 		confirmer: confirmer,
 		out: &api.Explanation{

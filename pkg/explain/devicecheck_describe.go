@@ -16,7 +16,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/eligibility"
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
-	"github.com/kubectl-dra/kubectl-dra/pkg/explain/nodeanswer"
+	"github.com/kubectl-dra/kubectl-dra/pkg/explain/advice"
 )
 
 // describeDevice describes a device of a finished answer, and makes every check of every
@@ -231,7 +231,7 @@ func (v *view) otherAlternative(ctx context.Context, claim int, f *funnel.Funnel
 	if taken < slices.Index(alternatives, f) {
 		return text + ", which comes first"
 	}
-	if answer, short := nodeanswer.ShortOfOne(ctx, v.Question, f, node); short {
+	if answer, short := advice.ShortOfOne(ctx, v.Question, f, node); short {
 		return text + ": " + answer.Message
 	}
 	if len(v.Claims) > 1 || len(v.Claims[claim].Funnels) > 1 {

@@ -21,7 +21,6 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/eligibility"
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain/advice"
-	"github.com/kubectl-dra/kubectl-dra/pkg/explain/nodeanswer"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
@@ -32,7 +31,7 @@ type headlines struct {
 	out       *api.Explanation
 	target    *target.Target
 	confirmer *verdict.Confirmer
-	reasons   *nodeanswer.Reasons
+	reasons   *advice.Reasons
 }
 
 // of returns the reason why the claims fit nowhere: the request, and why the nearest node
@@ -70,11 +69,11 @@ func (h *headlines) of(ctx context.Context, list []*advice.Prospect) reason {
 		return reason{}
 	}
 	decisive, decides := p.Decides()
-	asked, has := asks(h.Question), nodeanswer.Answer.Has
+	asked, has := asks(h.Question), advice.Answer.Has
 	if decides && !enough && requestCount(h.Question) > 1 {
 		asked = decisive.Text
 		if !decisive.Count {
-			has = func(a nodeanswer.Answer) string { return a.Message }
+			has = func(a advice.Answer) string { return a.Message }
 		}
 	}
 	who, there, brief := fmt.Sprintf("Node %s has", p.Node().Name), has(answer), ""
@@ -269,7 +268,7 @@ func asks(q *funnel.Question) string { return asksWith(q, cluster.Constraint.Str
 
 // asksBriefly is like asks, with attributes as briefly as answers about the node have them.
 func asksBriefly(q *funnel.Question, node *corev1.Node) string {
-	return asksWith(q, func(c cluster.Constraint) string { return nodeanswer.Briefly(q, node, c) })
+	return asksWith(q, func(c cluster.Constraint) string { return advice.Briefly(q, node, c) })
 }
 
 // asksWith is like asks, with constraints in other words or, for empty ones, without them.
@@ -327,16 +326,16 @@ func neededText(alternatives []*funnel.Funnel) string {
 //
 // If they are not, the answer is for what is left of the node: where all that may pass and
 // is not a part of the conflict has passed, that is the condition that stays.
-func (h *headlines) devicesOf(ctx context.Context, node *corev1.Node, left advice.Hypothesis) (answer nodeanswer.Answer, enough bool) {
+func (h *headlines) devicesOf(ctx context.Context, node *corev1.Node, left advice.Hypothesis) (answer advice.Answer, enough bool) {
 	amended := h.Cluster.Amended(left.Snap)
 	one, err := verdict.QuestionOnNode(ctx, h.Question, amended, node, left.Claims)
 	if err != nil {
-		return nodeanswer.Answer{}, false
+		return advice.Answer{}, false
 	}
 	if fits, err := h.confirmer.Fits(ctx, h.Question, amended, node, left.Claims); err == nil && fits {
-		return nodeanswer.Answer{Message: availableText(one, node)}, true
+		return advice.Answer{Message: availableText(one, node)}, true
 	}
-	return nodeanswer.NewReasons(one, nil, &verdict.Confirmer{}).WhyNot(ctx, node), false
+	return advice.NewReasons(one, nil, &verdict.Confirmer{}).WhyNot(ctx, node), false
 }
 
 // released says which claims are released in that scenario, and that taints are gone.

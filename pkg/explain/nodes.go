@@ -21,17 +21,17 @@ import (
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
-	"github.com/kubectl-dra/kubectl-dra/pkg/explain/nodeanswer"
+	"github.com/kubectl-dra/kubectl-dra/pkg/explain/advice"
 	"github.com/kubectl-dra/kubectl-dra/pkg/whatif"
 )
 
 // groupNodes groups the nodes by their answers. Of nodes that look the same to the allocator, the
 // first one answers for all; nodes with too few devices are alike if the reason is.
 func (x *builder) groupNodes(ctx context.Context) error {
-	answers := map[nodeanswer.Answer][]string{}
-	known, few := make([]nodeanswer.Answer, len(x.Checked)), map[nodeanswer.Answer]int{}
+	answers := map[advice.Answer][]string{}
+	known, few := make([]advice.Answer, len(x.Checked)), map[advice.Answer]int{}
 	x.equivalent = slices.Clone(x.Equivalent)
-	var answer nodeanswer.Answer
+	var answer advice.Answer
 	for i := range x.Checked {
 		node := x.Reach.Candidates[i]
 		switch {
@@ -59,13 +59,13 @@ func (x *builder) groupNodes(ctx context.Context) error {
 	}
 	progress := map[string]int{}
 	for _, u := range x.Reach.Unsuitable {
-		progress[u.Reason] = max(progress[u.Reason], nodeanswer.ProgressOf(x.Question, u))
+		progress[u.Reason] = max(progress[u.Reason], advice.ProgressOf(x.Question, u))
 	}
 	for _, u := range x.Reach.Unsuitable {
-		answer := nodeanswer.Answer{Verdict: api.DoesNotFit, Code: u.Code, Message: u.Reason, Progress: progress[u.Reason]}
+		answer := advice.Answer{Verdict: api.DoesNotFit, Code: u.Code, Message: u.Reason, Progress: progress[u.Reason]}
 		answers[answer] = append(append(answers[answer], u.Node.Name), x.Target.LeftOut[u.Node.Name]...)
 	}
-	x.out.Nodes = nodeanswer.Group(answers)
+	x.out.Nodes = advice.Group(answers)
 	nearestFirst(x.out.Nodes, nil, x.Reach.OnlyNode())
 	return nil
 }
@@ -109,24 +109,24 @@ func (x *builder) retry(ctx context.Context) error {
 }
 
 // answer translates the allocator's verdict for one candidate.
-func (x *builder) answer(ctx context.Context, candidate int) nodeanswer.Answer {
+func (x *builder) answer(ctx context.Context, candidate int) advice.Answer {
 	return x.answerOn(ctx, x.Reach.Candidates[candidate], x.Checked[candidate], func() int64 { return x.Score(candidate) })
 }
 
 // answerOn translates the allocator's verdict for one node.
-func (x *builder) answerOn(ctx context.Context, node *corev1.Node, checked allocator.NodeVerdict, score func() int64) nodeanswer.Answer {
+func (x *builder) answerOn(ctx context.Context, node *corev1.Node, checked allocator.NodeVerdict, score func() int64) advice.Answer {
 	switch checked.Outcome {
 	case allocator.Fits:
 		if x.Cluster.MapsNodeResources(checked.Allocations) {
-			return nodeanswer.Answer{
+			return advice.Answer{
 				Verdict: api.Undetermined, Code: api.NodeUnsuitable,
 				Message: "its devices stand for resources of the node like cpu (DRANodeAllocatableResources), of which it is not evaluated whether enough are left",
 			}
 		}
-		return nodeanswer.Answer{Verdict: api.Fits, Score: score()}
+		return advice.Answer{Verdict: api.Fits, Score: score()}
 	case allocator.DoesNotFit, allocator.NodeError:
 		if because := x.because(ctx, node, false); because != "" {
-			return nodeanswer.SchedulerBug(bugText(x.Question, because))
+			return advice.SchedulerBug(bugText(x.Question, because))
 		}
 		answer := x.reasons.WhyNot(ctx, node)
 		if checked.Err != nil && answer.Code == api.CountUnsatisfiable {
@@ -135,11 +135,11 @@ func (x *builder) answerOn(ctx context.Context, node *corev1.Node, checked alloc
 		return answer
 	case allocator.TimedOut:
 		if endless := unending(checked.Err); endless != nil {
-			return nodeanswer.Answer{Verdict: api.Undetermined, Code: api.SearchTimeout, Message: english.OneLine(endless)}
+			return advice.Answer{Verdict: api.Undetermined, Code: api.SearchTimeout, Message: english.OneLine(endless)}
 		}
-		return nodeanswer.Answer{Verdict: api.Undetermined, Code: api.SearchTimeout, Message: "the search takes longer than the scheduler's limit of 10s"}
+		return advice.Answer{Verdict: api.Undetermined, Code: api.SearchTimeout, Message: "the search takes longer than the scheduler's limit of 10s"}
 	default:
-		return nodeanswer.Answer{Verdict: api.Error, Code: verdict.ErrorCode(checked.Err), Message: funnel.WithoutPlannedClaims(x.Question, errorText(checked.Err))}
+		return advice.Answer{Verdict: api.Error, Code: verdict.ErrorCode(checked.Err), Message: funnel.WithoutPlannedClaims(x.Question, errorText(checked.Err))}
 	}
 }
 

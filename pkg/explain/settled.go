@@ -21,7 +21,7 @@ import (
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
-	"github.com/kubectl-dra/kubectl-dra/pkg/explain/nodeanswer"
+	"github.com/kubectl-dra/kubectl-dra/pkg/explain/advice"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
@@ -32,12 +32,12 @@ func (x *builder) settle(ctx context.Context) (reason, error) {
 	x.out.Code, x.out.Finished = s.Code, s.Finished
 	said := reason{what: x.settledText(ctx)}
 	if nodes := x.Target.Nodes(x.Cluster); !s.Nodeless && len(nodes) > 0 {
-		answers := map[nodeanswer.Answer][]string{}
-		answer := nodeanswer.Answer{Verdict: s.Outcome, Code: s.Code, Message: said.what}
+		answers := map[advice.Answer][]string{}
+		answer := advice.Answer{Verdict: s.Outcome, Code: s.Code, Message: said.what}
 		for _, node := range nodes {
 			answers[answer] = append(answers[answer], node.Name)
 		}
-		x.out.Nodes, x.out.NodeCount = nodeanswer.Group(answers), len(nodes)
+		x.out.Nodes, x.out.NodeCount = advice.Group(answers), len(nodes)
 	}
 	if !s.Refused() || x.depth != withAdvice {
 		return said, nil

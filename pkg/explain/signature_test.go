@@ -19,7 +19,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/verdict"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
-	"github.com/kubectl-dra/kubectl-dra/pkg/explain/nodeanswer"
+	"github.com/kubectl-dra/kubectl-dra/pkg/explain/advice"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
@@ -136,7 +136,7 @@ func varies(t *testing.T, snap *snapshot.Snapshot, x *builder, node *corev1.Node
 }
 
 // answerAlone returns the answer of a builder that has not looked at other nodes.
-func answerAlone(t *testing.T, snap *snapshot.Snapshot, node *corev1.Node, plain allocator.NodeVerdict) nodeanswer.Answer {
+func answerAlone(t *testing.T, snap *snapshot.Snapshot, node *corev1.Node, plain allocator.NodeVerdict) advice.Answer {
 	t.Helper()
 	x := prepared(t, snap)
 	at := slices.IndexFunc(x.Reach.Candidates, func(n *corev1.Node) bool { return n.Name == node.Name })

@@ -19,7 +19,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/verdict"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
-	"github.com/kubectl-dra/kubectl-dra/pkg/explain/nodeanswer"
+	"github.com/kubectl-dra/kubectl-dra/pkg/explain/advice"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 	"github.com/kubectl-dra/kubectl-dra/pkg/whatif"
 )
@@ -129,7 +129,7 @@ func earlierAlternative(ctx context.Context, x *builder, claim *funnel.Claim, re
 		out.FitsNow = true
 		return out
 	}
-	answer, short := nodeanswer.ShortOfOne(ctx, x.Question, f, node)
+	answer, short := advice.ShortOfOne(ctx, x.Question, f, node)
 	switch {
 	case err != nil:
 		out.Message = "the search did not end"

@@ -93,8 +93,4 @@ func sliceState(eligible *eligibility.Devices, pool *cluster.Pool, slice *resour
 	}
 }
 
-func notReady(node *corev1.Node) bool {
-	return node != nil && slices.ContainsFunc(node.Status.Conditions, func(c corev1.NodeCondition) bool {
-		return c.Type == corev1.NodeReady && c.Status != corev1.ConditionTrue
-	})
-}
+func notReady(node *corev1.Node) bool { return node != nil && cluster.NotReady(node) != nil }

@@ -242,7 +242,7 @@ func TestChangesOnTheFirstPage(t *testing.T) {
 }
 
 // asked returns a dashboard that asks whether to make a change of the example cluster. The
-// plan is the one that pkg/commands/top makes, which a test there compares.
+// plan is the one that pkg/commands makes, which a test there compares.
 func asked(t *testing.T, width, height int) *session {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join("testdata", "plan.json"))

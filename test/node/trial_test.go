@@ -28,7 +28,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/internal/controlplane"
 	"github.com/kubectl-dra/kubectl-dra/internal/testdriver"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
-	"github.com/kubectl-dra/kubectl-dra/pkg/trial"
+	"github.com/kubectl-dra/kubectl-dra/pkg/commands/trial"
 )
 
 const (

@@ -25,7 +25,6 @@ import (
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/commands/cli"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/collect"
-	"github.com/kubectl-dra/kubectl-dra/pkg/trial"
 )
 
 // writeLimit limits creating and deleting one object, which goes on after an interruption.
@@ -34,7 +33,7 @@ const writeLimit = 15 * time.Second
 // rights returns the rights for a test besides reading the cluster. docs/rbac.md has them
 // as a ClusterRole.
 func (o *options) rights() []authorizationv1.ResourceAttributes {
-	const namespace = trial.NamespacePrefix + "rights"
+	const namespace = NamespacePrefix + "rights"
 	rights := []authorizationv1.ResourceAttributes{
 		{Verb: "create", Resource: "namespaces"},
 		{Verb: "list", Resource: "namespaces"},
@@ -61,7 +60,7 @@ func (o *options) checkRights(ctx context.Context, clients collect.Clients) erro
 	}
 	if len(missing) > 0 {
 		for i := range missing {
-			missing[i] = strings.TrimSuffix(missing[i], " in namespace "+trial.NamespacePrefix+"rights")
+			missing[i] = strings.TrimSuffix(missing[i], " in namespace "+NamespacePrefix+"rights")
 		}
 		return fmt.Errorf("make a test: not permitted to %s; ask an admin for these rights: docs/rbac.md has them as a ClusterRole", strings.Join(missing, ", "))
 	}
@@ -128,7 +127,7 @@ func deleteNamespace(ctx context.Context, clients collect.Clients, name, uid str
 
 // deleteLeftovers deletes the namespaces of abandoned tests, or of all.
 func (o *options) deleteLeftovers(ctx context.Context, clients collect.Clients, all bool) error {
-	list, err := namespaces(clients).List(ctx, metav1.ListOptions{LabelSelector: trial.Selector})
+	list, err := namespaces(clients).List(ctx, metav1.ListOptions{LabelSelector: Selector})
 	if err != nil {
 		return fmt.Errorf("look for what earlier tests left: %w", err)
 	}
@@ -137,10 +136,10 @@ func (o *options) deleteLeftovers(ctx context.Context, clients collect.Clients, 
 		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(list.Items[i].Object, namespace); err != nil {
 			return fmt.Errorf("read namespace %s: %w", list.Items[i].GetName(), err)
 		}
-		if !trial.OfTest(namespace) || namespace.DeletionTimestamp != nil {
+		if !OfTest(namespace) || namespace.DeletionTimestamp != nil {
 			continue
 		}
-		left, why := trial.Leftover(namespace, hostname(), runs, time.Now())
+		left, why := Leftover(namespace, hostname(), runs, time.Now())
 		if !left && !all {
 			if err := cli.PrintNotes(o.streams, why+"; if it does not, delete it with: kubectl dra test --cleanup"); err != nil {
 				return err
@@ -171,7 +170,7 @@ func (o *options) onlyCleanUp(ctx context.Context) error {
 
 // sendDry lets the API server check the objects to create. The namespace of the test does
 // not exist, so that namespaced objects are checked in the user's.
-func (o *options) sendDry(ctx context.Context, clients collect.Clients, plan *trial.Plan) error {
+func (o *options) sendDry(ctx context.Context, clients collect.Clients, plan *Plan) error {
 	if _, err := create(ctx, namespaces(clients), plan.Namespace, metav1.DryRunAll); err != nil {
 		return fmt.Errorf("create namespace %s (dry run): %w", plan.Namespace.Name, err)
 	}
@@ -194,9 +193,9 @@ func (o *options) sendDry(ctx context.Context, clients collect.Clients, plan *tr
 const maxContents = 4 << 20
 
 // lookInto runs a command in a container and reads its contents.
-func lookInto(ctx context.Context, clients collect.Clients, namespace, pod, container string, paths []string) (*trial.Contents, error) {
+func lookInto(ctx context.Context, clients collect.Clients, namespace, pod, container string, paths []string) (*Contents, error) {
 	executor, err := clients.Executor(namespace, pod, &corev1.PodExecOptions{
-		Container: container, Command: trial.LookCommand(paths), Stdout: true, Stderr: true,
+		Container: container, Command: LookCommand(paths), Stdout: true, Stderr: true,
 	})
 	if err != nil {
 		return nil, err
@@ -206,7 +205,7 @@ func lookInto(ctx context.Context, clients collect.Clients, namespace, pod, cont
 	if err != nil {
 		return nil, errors.Join(err, errOut.said())
 	}
-	return trial.ParseContents(out.String())
+	return ParseContents(out.String())
 }
 
 // limited keeps the text written to it, up to a limit.

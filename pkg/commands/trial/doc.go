@@ -5,5 +5,8 @@
 // of its own, follows them, looks into their containers, and deletes everything again,
 // whatever happens.
 //
-// pkg/trial plans the trials and draws the conclusions. Only pkg/commands imports it.
+// It plans the claims and pods ([NewPlan]), records their stages ([Record]), checks the
+// container ([Contents]), and draws the conclusions ([Finish], [Report]); these parts create
+// nothing and ask no server. It asks pkg/explain and pkg/forecast what fits. Only pkg/commands
+// imports it.
 package trial

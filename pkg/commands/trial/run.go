@@ -26,7 +26,6 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/collect"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/load"
-	"github.com/kubectl-dra/kubectl-dra/pkg/trial"
 )
 
 // slack is added to the longest time of a test, for everything besides waiting.
@@ -138,7 +137,7 @@ func (o *options) watch(ctx, following context.Context, clients collect.Clients)
 }
 
 // plan decides which trials to make.
-func (o *options) plan(ctx context.Context, snap *snapshot.Snapshot) (*trial.Plan, error) {
+func (o *options) plan(ctx context.Context, snap *snapshot.Snapshot) (*Plan, error) {
 	// Without these, devices in use could be taken.
 	for _, resource := range []string{snapshot.ResourceClasses, snapshot.ResourceSlices, snapshot.ResourceClaims, snapshot.ResourceNodes} {
 		if gap := snap.Gap(resource); gap != nil {
@@ -160,13 +159,13 @@ func (o *options) plan(ctx context.Context, snap *snapshot.Snapshot) (*trial.Pla
 		rounds *= max(len(snap.Nodes), 1)
 	}
 	until := time.Now().Add(slack + time.Duration(rounds)*2*o.timeout)
-	plan, err := trial.New(ctx, s, cases, &trial.Options{
-		Namespace: trial.Namespace(trial.NamespacePrefix+rand.String(6), owner(), until, o.probe.look || o.hostNetwork),
+	plan, err := NewPlan(ctx, s, cases, &Options{
+		Namespace: Namespace(NamespacePrefix+rand.String(6), owner(), until, o.probe.look || o.hostNetwork),
 		Node:      o.node, AllNodes: o.allNodes, Repeat: o.repeat, Parallel: o.parallel, TakeLast: o.yes,
-		Pod: trial.PodOptions{
+		Pod: PodOptions{
 			Image: o.image, PullPolicy: corev1.PullPolicy(o.pullPolicy), HostNetwork: o.hostNetwork,
 			// Two probes of the node take a while, too.
-			Lifetime: 3*o.timeout + slack, Tolerations: trial.TolerationsFor(snap),
+			Lifetime: 3*o.timeout + slack, Tolerations: TolerationsFor(snap),
 		},
 	})
 	if err != nil {
@@ -177,7 +176,7 @@ func (o *options) plan(ctx context.Context, snap *snapshot.Snapshot) (*trial.Pla
 }
 
 // cases returns the claims of the trials.
-func (o *options) cases(ctx context.Context, s *cluster.Cluster) ([]trial.Case, []api.SkippedTrial, error) {
+func (o *options) cases(ctx context.Context, s *cluster.Cluster) ([]Case, []api.SkippedTrial, error) {
 	if len(o.claims) > 0 {
 		cases, err := o.casesOfFiles(ctx)
 		return cases, nil, err
@@ -190,17 +189,17 @@ func (o *options) cases(ctx context.Context, s *cluster.Cluster) ([]trial.Case, 
 	if absent := cli.AbsentDevices(s.Snapshot, o.driver, "", ""); len(absent) > 0 {
 		return nil, nil, absent[0]
 	}
-	return trial.OfClasses(ctx, s, o.classes, o.driver)
+	return OfClasses(ctx, s, o.classes, o.driver)
 }
 
-func (o *options) casesOfFiles(ctx context.Context) ([]trial.Case, error) {
-	var cases []trial.Case
+func (o *options) casesOfFiles(ctx context.Context) ([]Case, error) {
+	var cases []Case
 	for _, file := range o.claims {
 		objects, err := load.Manifests(ctx, []string{file}, o.reader.Options)
 		if err != nil {
 			return nil, err
 		}
-		of, err := trial.OfManifests(objects, file)
+		of, err := OfManifests(objects, file)
 		if err != nil {
 			return nil, cli.Usagef("Leave such claims out.", "%w", err)
 		}
@@ -213,7 +212,7 @@ func (o *options) casesOfFiles(ctx context.Context) ([]trial.Case, error) {
 }
 
 // showPlan prints the plan of a dry run.
-func (o *options) showPlan(snap *snapshot.Snapshot, plan *trial.Plan) error {
+func (o *options) showPlan(snap *snapshot.Snapshot, plan *Plan) error {
 	if o.printer.Machine != nil {
 		return o.printObjects(plan.Objects())
 	}
@@ -223,7 +222,7 @@ func (o *options) showPlan(snap *snapshot.Snapshot, plan *trial.Plan) error {
 			report.Trials = append(report.Trials, plan.Groups[i].Trials[j].Dry())
 		}
 	}
-	trial.Summarize(report, o.named())
+	Summarize(report, o.named())
 	if err := o.printer.PrintTest(report); err != nil {
 		return err
 	}
@@ -249,9 +248,9 @@ func (o *options) printObjects(objects []runtime.Object) error {
 
 func (o *options) named() bool { return len(o.classes)+len(o.claims) > 0 }
 
-func (o *options) newReport(snap *snapshot.Snapshot, plan *trial.Plan) *api.TestReport {
+func (o *options) newReport(snap *snapshot.Snapshot, plan *Plan) *api.TestReport {
 	return &api.TestReport{
-		TypeMeta: cli.TypeMeta(trial.Kind), Source: snap.Source, KubernetesVersion: snap.ServerVersion,
+		TypeMeta: cli.TypeMeta(Kind), Source: snap.Source, KubernetesVersion: snap.ServerVersion,
 		Namespace: plan.Namespace.Name, Trials: append([]api.Trial{}, plan.Failed...), Skipped: plan.Skipped,
 	}
 }
@@ -259,7 +258,7 @@ func (o *options) newReport(snap *snapshot.Snapshot, plan *trial.Plan) *api.Test
 // finish prints the report and turns it into the exit code.
 func (o *options) finish(ctx context.Context, report *api.TestReport) error {
 	report.Interrupted = ctx.Err() != nil
-	trial.Summarize(report, o.named())
+	Summarize(report, o.named())
 	if err := o.printer.PrintTest(report); err != nil {
 		return err
 	}

@@ -18,7 +18,6 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/collect"
-	"github.com/kubectl-dra/kubectl-dra/pkg/trial"
 )
 
 // endLimit limits the wait for deleted pods after Ctrl-C.
@@ -30,12 +29,12 @@ type test struct {
 
 	clients collect.Clients
 	watcher *collect.Watcher
-	plan    *trial.Plan
+	plan    *Plan
 	// uid is the UID of the namespace.
 	uid string
 
 	mu      sync.Mutex
-	records map[string]*trial.Record
+	records map[string]*Record
 	// changed is closed, and replaced, at each change.
 	changed chan struct{}
 	// probed are the nodes looked at, by case.
@@ -43,10 +42,10 @@ type test struct {
 	left   []api.ObjectRef
 }
 
-func newTest(o *options, clients collect.Clients, watcher *collect.Watcher, plan *trial.Plan) *test {
+func newTest(o *options, clients collect.Clients, watcher *collect.Watcher, plan *Plan) *test {
 	return &test{
 		options: o, clients: clients, watcher: watcher, plan: plan,
-		records: map[string]*trial.Record{}, changed: make(chan struct{}), probed: map[string]bool{},
+		records: map[string]*Record{}, changed: make(chan struct{}), probed: map[string]bool{},
 	}
 }
 
@@ -93,12 +92,12 @@ func (t *test) run(ctx, following context.Context, report *api.TestReport) (err 
 	return nil
 }
 
-func interrupted(group *trial.Group) api.SkippedTrial {
+func interrupted(group *Group) api.SkippedTrial {
 	return api.SkippedTrial{Class: group.Case.Class, File: group.Case.File, Reason: api.SkipInterrupted, Message: "the test was ended before"}
 }
 
 // tryAll makes the trials of a group, as many at the same time as it allows.
-func (t *test) tryAll(ctx context.Context, group *trial.Group, begun func()) []api.Trial {
+func (t *test) tryAll(ctx context.Context, group *Group, begun func()) []api.Trial {
 	var mu sync.Mutex
 	made := make([]*api.Trial, len(group.Trials))
 	var running errgroup.Group
@@ -147,7 +146,7 @@ func (t *test) see(change collect.NamespaceChange) {
 
 // await waits until a record meets a condition, and reports whether it does in time, and
 // before the context ends.
-func (t *test) await(ctx context.Context, record *trial.Record, limit time.Duration, is func(*trial.Record) bool) bool {
+func (t *test) await(ctx context.Context, record *Record, limit time.Duration, is func(*Record) bool) bool {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	for {
@@ -166,9 +165,9 @@ func (t *test) await(ctx context.Context, record *trial.Record, limit time.Durat
 }
 
 // try makes one trial, from the creation of the pod to the deletion of everything.
-func (t *test) try(ctx context.Context, group *trial.Group, p *trial.Planned) api.Trial {
-	out := &trial.Outcome{Timeout: t.timeout}
-	record := trial.NewRecord(p.Pod.Name, time.Now())
+func (t *test) try(ctx context.Context, group *Group, p *Planned) api.Trial {
+	out := &Outcome{Timeout: t.timeout}
+	record := NewRecord(p.Pod.Name, time.Now())
 	t.mu.Lock()
 	t.records[p.Pod.Name] = record
 	t.mu.Unlock()
@@ -176,7 +175,7 @@ func (t *test) try(ctx context.Context, group *trial.Group, p *trial.Planned) ap
 		out.Hopeless, out.Unfit, out.Interrupted = fmt.Sprintf("create pod %s/%s: %v", p.Pod.Namespace, p.Pod.Name, err), true, ctx.Err() != nil
 		return t.close(p, record, out)
 	}
-	t.await(ctx, record, t.timeout, func(r *trial.Record) bool {
+	t.await(ctx, record, t.timeout, func(r *Record) bool {
 		out.Hopeless, out.Unfit = r.Hopeless()
 		return out.Hopeless != "" || r.Running()
 	})
@@ -199,7 +198,7 @@ func (t *test) try(ctx context.Context, group *trial.Group, p *trial.Planned) ap
 
 // startedOrGivenUp reports whether the containers of a trial run. If they do not, it has
 // failed, whatever happens later.
-func (t *test) startedOrGivenUp(record *trial.Record) bool {
+func (t *test) startedOrGivenUp(record *Record) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if record.Running() {
@@ -210,7 +209,7 @@ func (t *test) startedOrGivenUp(record *trial.Record) bool {
 }
 
 // end deletes the pod and waits until it and the claim are gone.
-func (t *test) end(ctx context.Context, p *trial.Planned, record *trial.Record, out *trial.Outcome, seen *looked) {
+func (t *test) end(ctx context.Context, p *Planned, record *Record, out *Outcome, seen *looked) {
 	t.mu.Lock()
 	record.DeletePod(time.Now())
 	t.mu.Unlock()
@@ -222,7 +221,7 @@ func (t *test) end(ctx context.Context, p *trial.Planned, record *trial.Record, 
 		t.leave(api.RefTo(api.KindPod, p.Pod))
 		return
 	}
-	gone := func(r *trial.Record) bool { return r.Reached(api.TrialCleaned) }
+	gone := func(r *Record) bool { return r.Reached(api.TrialCleaned) }
 	cleaned := t.await(waiting, record, limit, gone)
 	if !cleaned && waiting.Err() != nil {
 		// Ctrl-C came meanwhile.
@@ -257,11 +256,11 @@ func (t *test) leave(object api.ObjectRef) {
 }
 
 // close ends the record of a trial.
-func (t *test) close(p *trial.Planned, record *trial.Record, out *trial.Outcome) api.Trial {
+func (t *test) close(p *Planned, record *Record, out *Outcome) api.Trial {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	delete(t.records, record.Name)
-	return trial.Finish(p, record, out)
+	return Finish(p, record, out)
 }
 
 // explain returns the answer of "why" about a pod, nil if there is none.

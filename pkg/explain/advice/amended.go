@@ -20,7 +20,6 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/eligibility"
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
-	"github.com/kubectl-dra/kubectl-dra/pkg/explain/nodeanswer"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
@@ -193,13 +192,13 @@ func (a *amended) mapsNodeResources(node *corev1.Node) bool {
 // It is not known if devices may be missing in what was read.
 func (a *amended) notFitting(ctx context.Context, kinds []*corev1.Node, empty bool) api.Prospect {
 	p := api.Prospect{Verdict: api.DoesNotFit}
-	var nearest *nodeanswer.Answer
+	var nearest *Answer
 	for _, node := range kinds[:min(len(kinds), maxReasons)] {
 		one, err := a.on(ctx, node, empty)
 		if err != nil {
 			continue
 		}
-		if answer := nodeanswer.NewReasons(one, nil, a.Confirmer).WhyNot(ctx, node); nearest == nil || answer.Nearer(*nearest) < 0 {
+		if answer := NewReasons(one, nil, a.Confirmer).WhyNot(ctx, node); nearest == nil || answer.Nearer(*nearest) < 0 {
 			nearest, p.Node = &answer, node.Name
 		}
 	}

@@ -14,7 +14,6 @@ import (
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
-	"github.com/kubectl-dra/kubectl-dra/pkg/explain/nodeanswer"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 	"github.com/kubectl-dra/kubectl-dra/pkg/whatif"
 )
@@ -59,7 +58,7 @@ func (c *OutlookCase) oneMoreNode(ctx context.Context, all *amended) ([]api.NewN
 				n.Verdict, n.Message = p.Verdict, p.Message
 			default:
 				if one, err := a.on(ctx, node, false); err == nil {
-					n.Message = nodeanswer.NewReasons(one, nil, a.Confirmer).WhyNot(ctx, node).Message
+					n.Message = NewReasons(one, nil, a.Confirmer).WhyNot(ctx, node).Message
 				}
 			}
 		}

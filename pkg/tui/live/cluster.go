@@ -10,6 +10,7 @@ import (
 	tea "charm.land/bubbletea/v2"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
+	"github.com/kubectl-dra/kubectl-dra/pkg/diff"
 	"github.com/kubectl-dra/kubectl-dra/pkg/inventory"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
@@ -50,7 +51,7 @@ type Cluster struct {
 	frozen bool
 
 	alarm    AlarmMemory
-	happened inventory.EventLog
+	happened diff.EventLog
 	// causes are the newest ones, noCauses is why there are no newer ones. finding is true while
 	// they are looked for, pausing for a while afterwards.
 	causes           *Causes
@@ -138,7 +139,7 @@ func (c *Cluster) Picture() *Picture { return c.picture }
 func (c *Cluster) Snapshot() *snapshot.Snapshot { return c.opts.Source.Snapshot() }
 
 // Happened returns what happened between pictures.
-func (c *Cluster) Happened() *inventory.EventLog { return &c.happened }
+func (c *Cluster) Happened() *diff.EventLog { return &c.happened }
 
 // Worked notes how long the work of a screen on a picture took: frequent work has to be
 // cheap. Causes are not looked for before the first time, so that the first screen is there soon.

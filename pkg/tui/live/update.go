@@ -6,7 +6,7 @@ package live
 import (
 	tea "charm.land/bubbletea/v2"
 
-	"github.com/kubectl-dra/kubectl-dra/pkg/inventory"
+	"github.com/kubectl-dra/kubectl-dra/pkg/diff"
 )
 
 // Start lets the clock run and, where there is a connection, takes the first picture.
@@ -80,7 +80,7 @@ func (c *Cluster) arrived(msg pictureMsg) (tea.Cmd, News) {
 		return c.opts.After(max(rest, restTimes*msg.took), restedMsg{}), NoNews
 	}
 	if msg.delta != nil {
-		c.happened.Add(inventory.Events(msg.delta, c.opts.Now()))
+		c.happened.Add(diff.Events(msg.delta, c.opts.Now()))
 	}
 	c.picture, c.troubles, c.idle, c.problem = msg.picture, msg.troubles, nil, nil
 	c.resting = true

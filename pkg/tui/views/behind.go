@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
+	"github.com/kubectl-dra/kubectl-dra/pkg/diff"
 	"github.com/kubectl-dra/kubectl-dra/pkg/inventory"
 	"github.com/kubectl-dra/kubectl-dra/pkg/render"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
@@ -75,7 +76,7 @@ func PlaceBehind(item any) *Place {
 
 // PlaceBehindEvent returns the objects that an event is about, or explains the claim or pod if
 // it is one.
-func PlaceBehindEvent(e *inventory.Event) *Place {
+func PlaceBehindEvent(e *diff.Event) *Place {
 	objects := e.Objects()
 	of := func(id ID, has func(item any) bool) *Place {
 		return rowsOf(id, e.String(), has)
@@ -84,22 +85,22 @@ func PlaceBehindEvent(e *inventory.Event) *Place {
 		return placeOfText(WhyText(item))
 	}
 	switch e.Code.Kind() {
-	case inventory.EventOfClaim:
+	case diff.EventOfClaim:
 		return of(Claims, func(item any) bool {
 			c, ok := item.(*api.Claim)
 			return ok && c.Namespace == e.Namespace && objects[c.Name]
 		})
-	case inventory.EventOfPod:
+	case diff.EventOfPod:
 		return of(Pods, func(item any) bool {
 			p, ok := item.(*inventory.Pod)
 			return ok && p.Namespace == e.Namespace && objects[p.Name]
 		})
-	case inventory.EventOfNode:
+	case diff.EventOfNode:
 		return of(Nodes, func(item any) bool {
 			n, ok := item.(*inventory.Node)
 			return ok && objects[n.Name]
 		})
-	case inventory.EventOfSlice:
+	case diff.EventOfSlice:
 		return of(Pools, func(item any) bool {
 			pool, ok := item.(*api.Pool)
 			return ok && objects[pool.Driver+"/"+pool.Name]
@@ -113,15 +114,15 @@ func PlaceBehindEvent(e *inventory.Event) *Place {
 }
 
 // ItemOfEvent returns the claim or pod of an event; nil if it has several, or something else.
-func ItemOfEvent(e *inventory.Event) any {
+func ItemOfEvent(e *diff.Event) any {
 	if e.Count != 1 {
 		return nil
 	}
 	for name := range e.Objects() {
-		if e.Code.Kind() == inventory.EventOfClaim {
+		if e.Code.Kind() == diff.EventOfClaim {
 			return &api.Claim{Namespace: e.Namespace, Name: name}
 		}
-		if e.Code.Kind() == inventory.EventOfPod {
+		if e.Code.Kind() == diff.EventOfPod {
 			return &inventory.Pod{Pod: &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: e.Namespace, Name: name}}}
 		}
 	}

@@ -12,6 +12,7 @@ import (
 
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
+	"github.com/kubectl-dra/kubectl-dra/pkg/diff"
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
 	"github.com/kubectl-dra/kubectl-dra/pkg/inventory"
 	"github.com/kubectl-dra/kubectl-dra/pkg/render"
@@ -38,7 +39,7 @@ type Summary struct {
 	Stale string
 	// Hours are the histories, by name.
 	Hours  map[string][]float64
-	Events []inventory.Event
+	Events []diff.Event
 	// Nodes are the nodes to show as cells, in groups and in an order; nil for none. Room says how
 	// many large claims fit.
 	Nodes []*inventory.Node
@@ -256,15 +257,15 @@ func (s *Summary) happened(o *inventory.Overview) overview.Section[overview.Even
 }
 
 // eventTone returns whether an event is good or bad, as a color.
-func eventTone(code inventory.EventCode) widget.Tone {
+func eventTone(code diff.EventCode) widget.Tone {
 	switch code {
-	case inventory.ClaimReleased, inventory.ClaimDeallocated, inventory.PodHealthy, inventory.SlicePublished, inventory.NodeUncordoned, inventory.NodeBecameReady, inventory.RuleDeleted:
+	case diff.ClaimReleased, diff.ClaimDeallocated, diff.PodHealthy, diff.SlicePublished, diff.NodeUncordoned, diff.NodeBecameReady, diff.RuleDeleted:
 		return widget.Good
-	case inventory.PodUnhealthy, inventory.SliceRemoved, inventory.NodeDeleted, inventory.NodeBecameNotReady:
+	case diff.PodUnhealthy, diff.SliceRemoved, diff.NodeDeleted, diff.NodeBecameNotReady:
 		return widget.Bad
-	case inventory.NodeCordoned, inventory.RuleCreated:
+	case diff.NodeCordoned, diff.RuleCreated:
 		return widget.Warning
-	case inventory.ClaimAllocated:
+	case diff.ClaimAllocated:
 		return widget.Busy
 	default:
 		return widget.Plain
