@@ -142,7 +142,7 @@ func (s *samples) waiting(c *cluster.Cluster, found *cause.Found, at time.Time, 
 		}
 		oldest = append(oldest, waits{[]string{pod.Namespace, pod.Name, code}, seconds})
 		s.add(waitingPods, 1, code)
-		classes := found.Examination.Inventory.ClassesOf(pod)
+		classes := inventory.AskedClasses(found.Examination.Inventory.Asks(pod))
 		if len(classes) == 0 {
 			classes = []string{noClass}
 		}

@@ -20,22 +20,22 @@ import (
 
 // Classes lists all DeviceClasses by name, with the devices that they select.
 func (v *Inventory) Classes(ctx context.Context) ([]api.Class, error) {
-	return describedIn(v.cluster).classes.of(func() ([]api.Class, error) { return v.describeClasses(ctx) })
+	return describedIn(v.cluster).classes.of(func() ([]api.Class, error) { return describeClasses(ctx, v.counter) })
 }
 
-func (v *Inventory) describeClasses(ctx context.Context) ([]api.Class, error) {
-	evaluator := v.cluster.Gates.Selectors()
-	classes := make([]api.Class, 0, len(v.cluster.Snapshot.Classes))
-	for _, class := range v.cluster.Snapshot.Classes {
-		described, err := v.describeClass(ctx, evaluator, class)
+func describeClasses(ctx context.Context, n *deviceCounter) ([]api.Class, error) {
+	evaluator := n.cluster.Gates.Selectors()
+	classes := make([]api.Class, 0, len(n.cluster.Snapshot.Classes))
+	for _, class := range n.cluster.Snapshot.Classes {
+		described, err := describeClass(ctx, n, evaluator, class)
 		if err != nil {
 			return nil, err
 		}
 		classes = append(classes, described)
 	}
 	waiting := map[string]int{}
-	for _, pod := range v.cluster.Waiting() {
-		for _, class := range v.ClassesOf(pod) {
+	for _, pod := range n.cluster.Waiting() {
+		for _, class := range AskedClasses(asksOf(n.cluster, pod)) {
 			waiting[class]++
 		}
 	}
@@ -45,7 +45,7 @@ func (v *Inventory) describeClasses(ctx context.Context) ([]api.Class, error) {
 	return classes, nil
 }
 
-func (v *Inventory) describeClass(ctx context.Context, evaluator *selector.Evaluator, class *resourceapi.DeviceClass) (api.Class, error) {
+func describeClass(ctx context.Context, n *deviceCounter, evaluator *selector.Evaluator, class *resourceapi.DeviceClass) (api.Class, error) {
 	out := api.Class{
 		TypeMeta: typeMeta("Class"), Name: class.Name, Labels: class.Labels,
 		ExtendedResource: ptr.Deref(class.Spec.ExtendedResourceName, ""),
@@ -55,7 +55,7 @@ func (v *Inventory) describeClass(ctx context.Context, evaluator *selector.Evalu
 			out.Selectors = append(out.Selectors, s.CEL.Expression)
 		}
 	}
-	chosen, err := choose(ctx, v.cluster, evaluator, class.Spec.Selectors)
+	chosen, err := choose(ctx, n.cluster, evaluator, class.Spec.Selectors)
 	if err != nil {
 		return out, err
 	}
@@ -67,16 +67,16 @@ func (v *Inventory) describeClass(ctx context.Context, evaluator *selector.Evalu
 		out.Failure = FailureText(&out.Failures[0])
 	}
 	for _, d := range chosen.devices {
-		state := v.countDevice(&out.DeviceCounts, d)
+		state := n.countDevice(&out.DeviceCounts, d)
 		if state == api.DeviceStateFree {
 			out.Free++
-			out.FreeIsUpperBound = v.notRead.uncertain(state)
+			out.FreeIsUpperBound = n.notRead.uncertain(state)
 		}
 		if !slices.Contains(out.Drivers, d.ID.Driver) {
 			out.Drivers = append(out.Drivers, d.ID.Driver)
 		}
 	}
-	for _, claim := range v.cluster.Snapshot.Claims {
+	for _, claim := range n.cluster.Snapshot.Claims {
 		if !asksFor(claim, class.Name) {
 			continue
 		}
@@ -85,18 +85,19 @@ func (v *Inventory) describeClass(ctx context.Context, evaluator *selector.Evalu
 			out.Allocated++
 		}
 	}
-	v.addGone(&out.DeviceCounts, func(d *api.Device) bool {
+	n.addGone(&out.DeviceCounts, func(d *api.Device) bool {
 		return slices.ContainsFunc(d.Holders, func(h api.Holder) bool {
-			return requestedClass(v.cluster.Snapshot.Claim(h.Namespace, h.Claim), h.Request) == class.Name
+			return requestedClass(n.cluster.Snapshot.Claim(h.Namespace, h.Claim), h.Request) == class.Name
 		})
 	})
 	out.DeviceCounts.FreeIsUpperBound = out.FreeIsUpperBound
-	out.ClaimsAreLowerBounds = v.notRead.claims
-	out.DevicesAreLowerBounds = v.notRead.slices
-	out.WaitingIsUnknown = v.notRead.pods || v.cluster.Snapshot.Gap(snapshot.ResourceTemplates) != nil
-	out.PluginNodes = pluginNodes(v.cluster, class)
+	out.ClaimsAreLowerBounds = n.notRead.claims
+	out.DevicesAreLowerBounds = n.notRead.slices
+	out.WaitingIsUnknown = n.notRead.pods || n.cluster.Snapshot.Gap(snapshot.ResourceTemplates) != nil
+	out.PluginNodes = pluginNodes(n.cluster, class)
 
-	out.ExtendedResources, err = v.resourcesOf(ctx, class, selections{class.Name: chosen.selection()})
+	resources := resourceFinder{n.eligible, selections{class.Name: chosen.selection()}}
+	out.ExtendedResources, err = resources.of(ctx, class)
 	return out, err
 }
 

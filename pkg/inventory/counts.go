@@ -198,14 +198,14 @@ func AddCounts(c *api.DeviceCounts, more api.DeviceCounts) {
 }
 
 // countDevice counts one more device, and tells its state.
-func (v *Inventory) countDevice(c *api.DeviceCounts, d *cluster.Device) api.DeviceState {
-	state, _ := deviceState(v.eligible, d)
+func (n *deviceCounter) countDevice(c *api.DeviceCounts, d *cluster.Device) api.DeviceState {
+	state, _ := deviceState(n.eligible, d)
 	c.Total++
 	*countOf(c, state)++
 	switch {
-	case taintedInUse(v.cluster, d, state):
+	case taintedInUse(n.cluster, d, state):
 		c.TaintedInUse++
-	case state == api.DeviceStateFree && v.plain.reach(d):
+	case state == api.DeviceStateFree && n.plain.reach(d):
 		c.Available++
 	}
 	return state
@@ -240,8 +240,8 @@ func countOf(c *api.DeviceCounts, state api.DeviceState) *int {
 
 // addGone counts the devices that claims have and no slice has any more, of those that are
 // meant.
-func (v *Inventory) addGone(c *api.DeviceCounts, meant func(*api.Device) bool) {
-	devices := v.unpublished()
+func (n *deviceCounter) addGone(c *api.DeviceCounts, meant func(*api.Device) bool) {
+	devices := n.unpublished()
 	for i := range devices {
 		if devices[i].State == api.DeviceStateGone && meant(&devices[i]) {
 			c.Gone++

@@ -117,17 +117,17 @@ func TestBoundsHold(t *testing.T) {
 			if overcommitted(truth, i) {
 				continue
 			}
-			is := tallyOf(truth.eligible, truth.plain, pool)
+			is := tallyOf(truth.eligible, truth.counter.plain, pool)
 			want, _ := count(truth.notRead, &is, known{})
 			for _, v := range []*Inventory{bounds, asked} {
 				pool := v.cluster.Pools.All()[i]
-				t2 := tallyOf(v.eligible, v.plain, pool)
+				t2 := tallyOf(v.eligible, v.counter.plain, pool)
 				var k known
-				if status, ok := v.statuses()[snapshot.PoolID{Driver: pool.Driver, Name: pool.Name}]; ok {
-					k = v.learn(&status, pool, &t2)
+				if status, ok := v.counter.statuses()[snapshot.PoolID{Driver: pool.Driver, Name: pool.Name}]; ok {
+					k = v.counter.learn(&status, pool, &t2)
 				}
 				// Devices that are gone count as in use, which is documented.
-				if k.claims && truth.gone()[snapshot.PoolID{Driver: pool.Driver, Name: pool.Name}] > 0 {
+				if k.claims && truth.counter.gone()[snapshot.PoolID{Driver: pool.Driver, Name: pool.Name}] > 0 {
 					continue
 				}
 				got, from := count(v.notRead, &t2, k)

@@ -26,9 +26,9 @@ func (v *Inventory) Devices() []api.Device {
 	all := v.cluster.Pools.Devices()
 	devices := make([]api.Device, 0, len(all))
 	for i := range all {
-		devices = append(devices, v.describeDevice(&all[i]))
+		devices = append(devices, describeDevice(v.eligible, v.notRead, &all[i]))
 	}
-	return append(devices, v.unpublished()...)
+	return append(devices, v.counter.unpublished()...)
 }
 
 // Device describes one device; false if no slice has it.
@@ -37,22 +37,22 @@ func (v *Inventory) Device(id cluster.DeviceID) (api.Device, bool) {
 	if d == nil {
 		return api.Device{}, false
 	}
-	return v.describeDevice(d), true
+	return describeDevice(v.eligible, v.notRead, d), true
 }
 
-func (v *Inventory) describeDevice(d *cluster.Device) api.Device {
+func describeDevice(eligible *eligibility.Devices, notRead notRead, d *cluster.Device) api.Device {
 	out := api.Device{
 		TypeMeta: typeMeta("Device"),
 		Driver:   d.ID.Driver, Pool: d.ID.Pool, Name: d.ID.Device, Slice: d.Slice.Name,
 		Shareable:         ptr.Deref(d.AllowMultipleAllocations, false),
 		BindingConditions: d.BindingConditions,
 		Labels:            d.Slice.Labels,
-		Taints:            taintsOf(v.cluster, d),
-		Holders:           holdersOf(v.cluster, d.ID),
-		Capacity:          capacityOf(v.cluster, v.notRead, d),
+		Taints:            taintsOf(eligible.Facts, d),
+		Holders:           holdersOf(eligible.Facts, d.ID),
+		Capacity:          capacityOf(eligible.Facts, notRead, d),
 	}
 	out.Node, out.Scope = deviceScope(d)
-	out.Health, out.HealthMessage = healthOf(v.cluster, d)
+	out.Health, out.HealthMessage = healthOf(eligible.Facts, d)
 	if len(d.Attributes) > 0 {
 		out.Attributes = make(map[string]string, len(d.Attributes))
 		for name, attribute := range d.Attributes {
@@ -72,8 +72,8 @@ func (v *Inventory) describeDevice(d *cluster.Device) api.Device {
 			}
 		}
 	}
-	out.State, out.Reason = deviceState(v.eligible, d)
-	out.Uncertain = v.notRead.uncertain(out.State)
+	out.State, out.Reason = deviceState(eligible, d)
+	out.Uncertain = notRead.uncertain(out.State)
 	return out
 }
 

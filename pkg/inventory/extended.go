@@ -15,16 +15,17 @@ import (
 
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
+	"github.com/kubectl-dra/kubectl-dra/pkg/eligibility"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
 // selections has the selections of classes, by the names of the classes.
 type selections map[string]selection
 
-func (s selections) of(ctx context.Context, v *Inventory, class *resourceapi.DeviceClass, d *cluster.Device) (bool, error) {
+func (s selections) of(ctx context.Context, facts *cluster.Cluster, class *resourceapi.DeviceClass, d *cluster.Device) (bool, error) {
 	known := s[class.Name]
 	if known == nil {
-		chosen, err := choose(ctx, v.cluster, v.cluster.Gates.Selectors(), class.Spec.Selectors)
+		chosen, err := choose(ctx, facts, facts.Gates.Selectors(), class.Spec.Selectors)
 		if err != nil {
 			return false, fmt.Errorf("select the devices of class %s: %w", class.Name, err)
 		}
@@ -34,9 +35,17 @@ func (s selections) of(ctx context.Context, v *Inventory, class *resourceapi.Dev
 	return known[d.ID], nil
 }
 
+// resourceFinder finds who serves extended resources: device plugins, or classes.
+type resourceFinder struct {
+	eligible *eligibility.Devices
+	// known has the selections of classes so far.
+	known selections
+}
+
 // PluginResources lists the extended resources that device plugins have and that
 // no DeviceClass stands for, by name.
 func (v *Inventory) PluginResources(ctx context.Context) ([]api.ExtendedResource, error) {
+	resources := resourceFinder{v.eligible, nil}
 	index := map[corev1.ResourceName]int{}
 	var list []api.ExtendedResource
 	for _, node := range v.cluster.Snapshot.Nodes {
@@ -44,7 +53,7 @@ func (v *Inventory) PluginResources(ctx context.Context) ([]api.ExtendedResource
 			if classNaming(v.cluster, name) != nil {
 				continue
 			}
-			on, err := v.resourceOn(ctx, node, name, nil)
+			on, err := resources.on(ctx, node, name)
 			if err != nil {
 				return nil, err
 			}
@@ -84,20 +93,20 @@ func resourceNames(class *resourceapi.DeviceClass) []corev1.ResourceName {
 	return []corev1.ResourceName{implicit}
 }
 
-// resourcesOf tells who serves the extended resources of a class, node by node.
-func (v *Inventory) resourcesOf(ctx context.Context, class *resourceapi.DeviceClass, known selections) ([]api.ExtendedResource, error) {
+// of tells who serves the extended resources of a class, node by node.
+func (r resourceFinder) of(ctx context.Context, class *resourceapi.DeviceClass) ([]api.ExtendedResource, error) {
 	names := resourceNames(class)
 	var list []api.ExtendedResource
 	for i, name := range names {
-		out := api.ExtendedResource{Name: string(name), Class: class.Name, Problem: unserved(v.cluster, class, name)}
+		out := api.ExtendedResource{Name: string(name), Class: class.Name, Problem: unserved(r.eligible.Facts, class, name)}
 		implicit := i == len(names)-1
-		if taken := v.cluster.Claims.ClassOf(name); taken == nil || taken.Name == class.Name {
-			for _, node := range v.cluster.Snapshot.Nodes {
-				concerned := concerned(v.cluster, node, name)
+		if taken := r.eligible.Facts.Claims.ClassOf(name); taken == nil || taken.Name == class.Name {
+			for _, node := range r.eligible.Facts.Snapshot.Nodes {
+				concerned := concerned(r.eligible.Facts, node, name)
 				if implicit && !concerned {
 					continue
 				}
-				on, err := v.resourceOn(ctx, node, name, known)
+				on, err := r.on(ctx, node, name)
 				if err != nil {
 					return nil, err
 				}
@@ -135,27 +144,27 @@ func unserved(facts *cluster.Cluster, class *resourceapi.DeviceClass, name corev
 	}
 }
 
-// resourceOn puts what a device plugin has of a resource on a node beside what
+// on puts what a device plugin has of a resource on a node beside what
 // DRA has there. Without a device plugin that has some, and only then, the
 // scheduler takes devices: shouldDelegateResourceToDRA of its noderesources
 // plugin and filterExtendedResources of dynamicresources.
-func (v *Inventory) resourceOn(ctx context.Context, node *corev1.Node, name corev1.ResourceName, known selections) (api.ResourceOnNode, error) {
+func (r resourceFinder) on(ctx context.Context, node *corev1.Node, name corev1.ResourceName) (api.ResourceOnNode, error) {
 	capacity, allocatable := node.Status.Capacity[name], node.Status.Allocatable[name]
 	out := api.ResourceOnNode{Node: node.Name, PluginCapacity: capacity.Value(), PluginAllocatable: allocatable.Value()}
-	if v.cluster.Snapshot.Gap(snapshot.ResourcePods) == nil {
-		requested, ofDRA := v.cluster.Nodes.RequestedOn(node.Name, name)
+	if r.eligible.Facts.Snapshot.Gap(snapshot.ResourcePods) == nil {
+		requested, ofDRA := r.eligible.Facts.Nodes.RequestedOn(node.Name, name)
 		out.Requested, out.RequestedOfDRA = &requested, ofDRA
 	}
-	class := v.cluster.Claims.ClassOf(name)
+	class := r.eligible.Facts.Claims.ClassOf(name)
 	if class != nil {
-		pools, err := v.cluster.Pools.For(node)
+		pools, err := r.eligible.Facts.Pools.For(node)
 		if err != nil {
 			return out, fmt.Errorf("look at the slices from node %s: %w", node.Name, err)
 		}
 		for _, pool := range pools {
 			for i := range pool.Devices {
 				d := &pool.Devices[i]
-				matches, err := known.of(ctx, v, class, d)
+				matches, err := r.known.of(ctx, r.eligible.Facts, class, d)
 				if err != nil {
 					return out, err
 				}
@@ -163,7 +172,7 @@ func (v *Inventory) resourceOn(ctx context.Context, node *corev1.Node, name core
 					continue
 				}
 				out.Devices++
-				if state, _ := deviceState(v.eligible, d); state == api.DeviceStateFree {
+				if state, _ := deviceState(r.eligible, d); state == api.DeviceStateFree {
 					out.Free++
 				}
 			}

@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
+	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 )
 
 // Groups has the properties of items that a list of groups needs.
@@ -70,9 +71,9 @@ func ClassesOf(c *api.Claim) []string {
 }
 
 // OwnersOf lists the workloads of the pods that use a claim, and the pods without one.
-func (v *Inventory) OwnersOf(c *api.Claim) []string {
+func OwnersOf(facts *cluster.Cluster, c *api.Claim) []string {
 	var owners []string
-	for _, pod := range v.cluster.Claims.Users(c.Namespace, c.Name) {
+	for _, pod := range facts.Claims.Users(c.Namespace, c.Name) {
 		owners = append(owners, ownerName(pod))
 	}
 	return owners

@@ -14,7 +14,6 @@ import (
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/eligibility"
-	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
 // Inventory answers what there is in one snapshot. It is safe for concurrent
@@ -24,13 +23,7 @@ type Inventory struct {
 
 	eligible *eligibility.Devices
 	notRead  notRead
-	plain    *plainNodes
-	// statuses has what the cluster itself says about pools.
-	statuses func() map[snapshot.PoolID]poolStatus
-	// gone has, by pool, the devices of claims that no slice has any more.
-	gone func() map[snapshot.PoolID]int
-	// unpublished has the devices themselves.
-	unpublished func() []api.Device
+	counter  *deviceCounter
 }
 
 // uses reports whether a pod may use an allocated claim: the claim is reserved

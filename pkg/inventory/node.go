@@ -94,17 +94,17 @@ type NodeDevice struct {
 // Nodes lists the nodes with devices by name, and after them the devices for
 // several nodes.
 func (v *Inventory) Nodes() []Node {
-	nodes, _ := describedIn(v.cluster).nodes.of(func() ([]Node, error) { return v.describeNodes(), nil })
+	nodes, _ := describedIn(v.cluster).nodes.of(func() ([]Node, error) { return describeNodes(v.counter), nil })
 	return nodes
 }
 
-func (v *Inventory) describeNodes() []Node {
+func describeNodes(n *deviceCounter) []Node {
 	byScope := map[string]*Node{}
 	groups := map[string]map[groupKey]*NodeGroup{}
 	at := func(name, scope string) *Node {
 		if byScope[scope] == nil {
-			node := &Node{Node: api.Node{Name: name, Scope: scope, State: nodeState(v.cluster, name)}}
-			if object := v.cluster.Snapshot.Node(name); object != nil {
+			node := &Node{Node: api.Node{Name: name, Scope: scope, State: nodeState(n.cluster, name)}}
+			if object := n.cluster.Snapshot.Node(name); object != nil {
 				node.Cordoned, node.Taints = object.Spec.Unschedulable, nodeTaints(object)
 			}
 			byScope[scope], groups[scope] = node, map[groupKey]*NodeGroup{}
@@ -117,22 +117,22 @@ func (v *Inventory) describeNodes() []Node {
 		}
 		return groups[scope][key]
 	}
-	all := v.cluster.Pools.Devices()
+	all := n.cluster.Pools.Devices()
 	for i := range all {
 		d := &all[i]
 		name, scope := deviceScope(d)
 		node := at(name, scope)
-		health, _ := healthOf(v.cluster, d)
+		health, _ := healthOf(n.cluster, d)
 		unhealthy := health == string(corev1.ResourceHealthStatusUnhealthy)
-		state := v.countDevice(&node.Devices, d)
-		node.Devices.FreeIsUpperBound = node.Devices.FreeIsUpperBound || state == api.DeviceStateFree && v.notRead.uncertain(state)
+		state := n.countDevice(&node.Devices, d)
+		node.Devices.FreeIsUpperBound = node.Devices.FreeIsUpperBound || state == api.DeviceStateFree && n.notRead.uncertain(state)
 		if unhealthy {
 			node.Devices.Unhealthy++
 		}
 		group := within(scope, groupKey{d.ID.Driver, closeTo(d)})
-		group.Devices = append(group.Devices, NodeDevice{d.ID.Device, state, unhealthy, taintedInUse(v.cluster, d, state)})
+		group.Devices = append(group.Devices, NodeDevice{d.ID.Device, state, unhealthy, taintedInUse(n.cluster, d, state)})
 	}
-	for _, d := range v.unpublished() {
+	for _, d := range n.unpublished() {
 		if d.State != api.DeviceStateGone || d.Node == "" {
 			continue
 		}

@@ -96,7 +96,7 @@ func (l *nodeList) addClasses(ctx context.Context) error {
 				node.Classes = append(node.Classes, api.NodeClass{Class: class.Name})
 			}
 			counts := &node.Classes[len(node.Classes)-1].Devices
-			if state := l.countDevice(counts, d); state == api.DeviceStateFree {
+			if state := l.counter.countDevice(counts, d); state == api.DeviceStateFree {
 				counts.FreeIsUpperBound = l.notRead.uncertain(state)
 			}
 		}

@@ -33,7 +33,7 @@ const fitSteps = 10_000_000
 const wantedDomain = "inventory.dra.kubectl.dev"
 
 // partitions sorts the devices that use counters by kind.
-func (v *Inventory) partitions(ctx context.Context, pool *cluster.Pool, known known) ([]api.Partition, error) {
+func (n *deviceCounter) partitions(ctx context.Context, pool *cluster.Pool, known known) ([]api.Partition, error) {
 	kinds := map[partitionKind][]cluster.Device{}
 	var order []partitionKind
 	for _, d := range devicesOf(pool) {
@@ -51,22 +51,22 @@ func (v *Inventory) partitions(ctx context.Context, pool *cluster.Pool, known kn
 		devices := kinds[kind]
 		partition := api.Partition{Type: kind.value, Attribute: kind.attribute, Devices: len(devices)}
 		for i := range devices {
-			if v.cluster.Usage.InUse(devices[i].ID) || v.cluster.Usage.Shared(devices[i].ID) {
+			if n.cluster.Usage.InUse(devices[i].ID) || n.cluster.Usage.Shared(devices[i].ID) {
 				partition.Allocated++
 			}
 		}
-		more, err := moreFit(ctx, v.cluster, v.eligible, pool, devices)
+		more, err := moreFit(ctx, n.cluster, n.eligible, pool, devices)
 		if err != nil {
 			return nil, err
 		}
 		partition.MoreFit = more
-		if v.notRead.claims && !known.allHolders && more != nil && *more > 0 {
+		if n.notRead.claims && !known.allHolders && more != nil && *more > 0 {
 			if allocatable, ok := known.allocatable[kind]; ok {
 				*more = min(*more, allocatable)
 			}
 			partition.MoreFitIsUpperBound = *more > 0
 		}
-		if v.notRead.rules && !known.rules && more != nil && *more > 0 {
+		if n.notRead.rules && !known.rules && more != nil && *more > 0 {
 			partition.MoreFitIsUpperBound = true
 		}
 		partitions = append(partitions, partition)

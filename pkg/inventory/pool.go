@@ -28,48 +28,48 @@ func (v *Inventory) Pools(ctx context.Context) ([]api.Pool, error) {
 	sorted := sortedPools(v.cluster)
 	pools := make([]api.Pool, 0, len(sorted))
 	for _, pool := range sorted {
-		described, known := v.describePool(pool)
+		described, known := v.counter.describePool(pool)
 		var err error
-		if described.Partitions, err = v.partitions(ctx, pool, known); err != nil {
+		if described.Partitions, err = v.counter.partitions(ctx, pool, known); err != nil {
 			return nil, err
 		}
 		pools = append(pools, described)
 	}
-	return v.withLost(pools), nil
+	return v.counter.withLost(pools), nil
 }
 
 // Usage is like Pools, but says nothing about partitions, so that it asks the
 // allocator nothing.
 func (v *Inventory) Usage() []api.Pool {
-	pools, _ := describedIn(v.cluster).pools.of(func() ([]api.Pool, error) { return v.describePools(), nil })
+	pools, _ := describedIn(v.cluster).pools.of(func() ([]api.Pool, error) { return v.counter.describePools(), nil })
 	return pools
 }
 
-func (v *Inventory) describePools() []api.Pool {
-	sorted := sortedPools(v.cluster)
+func (n *deviceCounter) describePools() []api.Pool {
+	sorted := sortedPools(n.cluster)
 	pools := make([]api.Pool, 0, len(sorted))
 	for _, pool := range sorted {
-		described, _ := v.describePool(pool)
+		described, _ := n.describePool(pool)
 		pools = append(pools, described)
 	}
-	return v.withLost(pools)
+	return n.withLost(pools)
 }
 
 // withLost adds the pools of which claims have devices and no slice is left.
-func (v *Inventory) withLost(pools []api.Pool) []api.Pool {
-	lost := v.cluster.LostPools()
+func (n *deviceCounter) withLost(pools []api.Pool) []api.Pool {
+	lost := n.cluster.LostPools()
 	for i := range lost {
 		p := api.Pool{
 			TypeMeta: typeMeta("Pool"), Driver: lost[i].Driver, Name: lost[i].Name, Node: lost[i].Node, CountsFrom: api.CountsFromClaims,
 			State: api.PoolStateNoSlices, Reason: fmt.Sprintf("no slices: driver %s publishes nothing for it any more, and claims have its devices", lost[i].Driver),
 		}
-		if p.Node != "" && nodeGone(v.cluster, p.Node) {
+		if p.Node != "" && nodeGone(n.cluster, p.Node) {
 			p.Reason = fmt.Sprintf("no slices: node %s does not exist", p.Node)
 		}
-		if v.notRead.claims {
+		if n.notRead.claims {
 			p.CountsFrom = api.CountsFromVisibleClaims
 		}
-		v.addGone(&p.Devices, func(d *api.Device) bool { return d.Driver == p.Driver && d.Pool == p.Name })
+		n.addGone(&p.Devices, func(d *api.Device) bool { return d.Driver == p.Driver && d.Pool == p.Name })
 		pools = append(pools, p)
 	}
 	if len(lost) > 0 {
@@ -90,39 +90,39 @@ func sortedPools(facts *cluster.Cluster) []*cluster.Pool {
 
 // describePool describes a pool without its partitions, and returns the facts that only the
 // cluster's own counts have.
-func (v *Inventory) describePool(pool *cluster.Pool) (api.Pool, known) {
+func (n *deviceCounter) describePool(pool *cluster.Pool) (api.Pool, known) {
 	out := api.Pool{
 		TypeMeta: typeMeta("Pool"),
 		Driver:   pool.Driver, Name: pool.Name, Node: poolNode(pool), Generation: pool.Generation,
 		Slices: len(pool.Slices), Declared: pool.Expected, Obsolete: len(pool.Obsolete), Labels: commonLabels(pool),
 	}
-	devices := tallyOf(v.eligible, v.plain, pool)
-	status, found := v.statuses()[snapshot.PoolID{Driver: pool.Driver, Name: pool.Name}]
+	devices := tallyOf(n.eligible, n.plain, pool)
+	status, found := n.statuses()[snapshot.PoolID{Driver: pool.Driver, Name: pool.Name}]
 	var known known
 	if found {
 		out.ClusterCounts = status.counts()
-		known = v.learn(&status, pool, &devices)
+		known = n.learn(&status, pool, &devices)
 		out.Differences = known.differences
 	}
-	out.Devices, out.CountsFrom = count(v.notRead, &devices, known)
-	if !v.cluster.Gates.Enabled(cluster.GateDeviceTaints) {
+	out.Devices, out.CountsFrom = count(n.notRead, &devices, known)
+	if !n.cluster.Gates.Enabled(cluster.GateDeviceTaints) {
 		out.Devices.TaintedInUse = 0
 	}
 	out.Unhealthy = devices.unhealthy
-	out.Capacity = poolCapacity(v.cluster, v.notRead, pool, known)
-	for _, use := range v.cluster.Partitions.Counters(pool) {
+	out.Capacity = poolCapacity(n.cluster, n.notRead, pool, known)
+	for _, use := range n.cluster.Partitions.Counters(pool) {
 		counter := api.Counter{
 			CounterSet: use.CounterSet, Name: use.Counter, Total: use.Total.String(), Consumed: use.Used.String(), Available: use.Left.String(),
 			ConsumedPercent:      percent(use.Used, use.Total),
-			ConsumedIsLowerBound: v.notRead.claims && use.Left.Sign() > 0 && !known.allHolders,
+			ConsumedIsLowerBound: n.notRead.claims && use.Left.Sign() > 0 && !known.allHolders,
 		}
 		for _, id := range use.By {
 			counter.UsedBy = append(counter.UsedBy, id.Device)
 		}
 		out.Counters = append(out.Counters, counter)
 	}
-	out.State, out.Reason = poolState(v.eligible, pool, out.Devices.Total)
-	v.addGone(&out.Devices, func(d *api.Device) bool { return d.Driver == pool.Driver && d.Pool == pool.Name })
+	out.State, out.Reason = poolState(n.eligible, pool, out.Devices.Total)
+	n.addGone(&out.Devices, func(d *api.Device) bool { return d.Driver == pool.Driver && d.Pool == pool.Name })
 	return out, known
 }
 

@@ -29,7 +29,7 @@ func (s *poolStatus) counts() *api.ClusterCounts {
 
 // learn compares a status with what can be seen. What contradicts itself, or
 // is of another moment, is not used.
-func (v *Inventory) learn(s *poolStatus, pool *cluster.Pool, t *tally) known {
+func (n *deviceCounter) learn(s *poolStatus, pool *cluster.Pool, t *tally) known {
 	var k known
 	differ := func(format string, args ...any) { k.differences = append(k.differences, fmt.Sprintf(format, args...)) }
 	if s.TotalDevices == nil || s.AllocatedDevices == nil || s.AvailableDevices == nil || s.UnavailableDevices == nil {
@@ -44,11 +44,11 @@ func (v *Inventory) learn(s *poolStatus, pool *cluster.Pool, t *tally) known {
 		// None of its devices is free, and names may be there twice.
 		return k
 	}
-	gone := v.gone()[snapshot.PoolID{Driver: pool.Driver, Name: pool.Name}]
+	gone := n.gone()[snapshot.PoolID{Driver: pool.Driver, Name: pool.Name}]
 	k.rules = int(*s.UnavailableDevices) == t.tainted
 	hidden := int(*s.AllocatedDevices) - t.inUse() - gone
-	if !v.notRead.claims {
-		k.differences = compare(v.notRead, s, t, gone)
+	if !n.notRead.claims {
+		k.differences = compare(n.notRead, s, t, gone)
 		return k
 	}
 	switch {
@@ -62,7 +62,7 @@ func (v *Inventory) learn(s *poolStatus, pool *cluster.Pool, t *tally) known {
 	k.claims, k.hidden, k.allHolders = true, hidden, hidden == 0
 	k.consumed, k.allocatable = map[string]resource.Quantity{}, map[partitionKind]int{}
 	if shareable := s.ShareableSummary; shareable != nil {
-		if v.cluster.Gates.Enabled("DRAConsumableCapacity") && shareable.PartiallyAvailableDevices != nil {
+		if n.cluster.Gates.Enabled("DRAConsumableCapacity") && shareable.PartiallyAvailableDevices != nil {
 			k.hiddenShared = int(*shareable.PartiallyAvailableDevices) - t.shareableInUse
 			k.split = k.hiddenShared >= 0 && k.hiddenShared <= min(hidden, t.openShareable)
 		}

@@ -29,21 +29,30 @@ type Team struct {
 // Space returns the namespace.
 func (t *Team) Space() string { return t.Namespace }
 
+// usageCounter counts what groups of claims and pods use and wait for.
+type usageCounter struct {
+	cluster *cluster.Cluster
+	notRead notRead
+}
+
 type teamKey struct{ namespace, class string }
 
 // Teams says who uses and who waits for what, by namespace and class. Namespaces
 // that neither have nor want devices are left out.
-func (v *Inventory) Teams() []Team { return v.teamsBy(byNamespace()) }
+func (v *Inventory) Teams() []Team {
+	counter := usageCounter{v.cluster, v.notRead}
+	return counter.teams(byNamespace())
+}
 
-// teamsBy is like Teams, for other groups.
-func (v *Inventory) teamsBy(by usageGroups) []Team {
+// teams is like [Inventory.Teams], for other groups.
+func (u *usageCounter) teams(by usageGroups) []Team {
 	teams := map[teamKey]*Team{}
 	team := func(group, namespace, class string) *Team {
 		key := teamKey{group, class}
 		if teams[key] == nil {
-			teams[key] = &Team{Namespace: group, TeamClass: api.TeamClass{Class: class, UsedIsLowerBound: v.notRead.claims}}
+			teams[key] = &Team{Namespace: group, TeamClass: api.TeamClass{Class: class, UsedIsLowerBound: u.notRead.claims}}
 		}
-		teams[key].PodsAreUnknown = teams[key].PodsAreUnknown || !podsKnown(v.cluster, namespace)
+		teams[key].PodsAreUnknown = teams[key].PodsAreUnknown || !podsKnown(u.cluster, namespace)
 		return teams[key]
 	}
 	type use struct {
@@ -53,11 +62,11 @@ func (v *Inventory) teamsBy(by usageGroups) []Team {
 	// counted has whether a claim that counts has a device, or only others.
 	counted := map[use]bool{}
 	used := map[string]int{}
-	for _, claim := range v.cluster.Snapshot.Claims {
+	for _, claim := range u.cluster.Snapshot.Claims {
 		if claim.Status.Allocation == nil {
 			continue
 		}
-		idle, group := !v.inUse(claim), by.ofClaim(claim)
+		idle, group := !u.inUse(claim), by.ofClaim(claim)
 		wanted := by.has(claim)
 		results := claim.Status.Allocation.Devices.Results
 		for i := range results {
@@ -78,16 +87,16 @@ func (v *Inventory) teamsBy(by usageGroups) []Team {
 			t.Used++
 			if idle && !t.PodsAreUnknown {
 				t.Idle++
-				t.idleSeconds = max(t.idleSeconds, v.idleSeconds(claim))
+				t.idleSeconds = max(t.idleSeconds, u.idleSeconds(claim))
 			}
 		}
 	}
-	for _, pod := range v.cluster.Waiting() {
+	for _, pod := range u.cluster.Waiting() {
 		if !by.hasPod(pod) {
 			continue
 		}
-		_, seconds := age(v.cluster, pod.CreationTimestamp)
-		for _, class := range v.ClassesOf(pod) {
+		_, seconds := age(u.cluster, pod.CreationTimestamp)
+		for _, class := range AskedClasses(asksOf(u.cluster, pod)) {
 			t := team(by.ofPod(pod), pod.Namespace, class)
 			t.Waiting++
 			t.LongestSeconds = max(t.LongestSeconds, seconds)
@@ -108,12 +117,12 @@ func (v *Inventory) teamsBy(by usageGroups) []Team {
 
 // inUse reports whether somebody uses an allocated claim: a pod that is not
 // finished, or something that is not a pod.
-func (v *Inventory) inUse(claim *resourceapi.ResourceClaim) bool {
-	if slices.ContainsFunc(v.cluster.Claims.Users(claim.Namespace, claim.Name), func(pod *corev1.Pod) bool { return !snapshot.Finished(pod) }) {
+func (u *usageCounter) inUse(claim *resourceapi.ResourceClaim) bool {
+	if slices.ContainsFunc(u.cluster.Claims.Users(claim.Namespace, claim.Name), func(pod *corev1.Pod) bool { return !snapshot.Finished(pod) }) {
 		return true
 	}
 	return slices.ContainsFunc(claim.Status.ReservedFor, func(consumer resourceapi.ResourceClaimConsumerReference) bool {
-		return stale(v.cluster, claim.Namespace, consumer) == ""
+		return stale(u.cluster, claim.Namespace, consumer) == ""
 	})
 }
 
@@ -138,10 +147,10 @@ func classOf(claim *resourceapi.ResourceClaim, request string) string {
 	return ""
 }
 
-// ClassesOf lists the classes that the claims of a pod ask for, each once.
-func (v *Inventory) ClassesOf(pod *corev1.Pod) []string {
+// AskedClasses lists the classes that are asked for, each once.
+func AskedClasses(asks []api.Ask) []string {
 	var classes []string
-	for _, ask := range v.Asks(pod) {
+	for _, ask := range asks {
 		for _, class := range ask.Classes {
 			if !slices.Contains(classes, class) {
 				classes = append(classes, class)
@@ -152,7 +161,9 @@ func (v *Inventory) ClassesOf(pod *corev1.Pod) []string {
 }
 
 // Asks lists the requests of the claims of a pod, also of those that do not exist yet.
-func (v *Inventory) Asks(pod *corev1.Pod) []api.Ask {
+func (v *Inventory) Asks(pod *corev1.Pod) []api.Ask { return asksOf(v.cluster, pod) }
+
+func asksOf(c *cluster.Cluster, pod *corev1.Pod) []api.Ask {
 	var asks []api.Ask
 	count := func(mode resourceapi.DeviceAllocationMode, count int64) int64 {
 		if mode == resourceapi.DeviceAllocationModeAll {
@@ -160,7 +171,7 @@ func (v *Inventory) Asks(pod *corev1.Pod) []api.Ask {
 		}
 		return max(count, 1)
 	}
-	for _, pc := range v.cluster.Claims.OfPod(pod) {
+	for _, pc := range c.Claims.OfPod(pod) {
 		if pc.Claim == nil {
 			continue
 		}
@@ -186,7 +197,8 @@ func (v *Inventory) Asks(pod *corev1.Pod) []api.Ask {
 // UsageBy says what groups use and wait for, the largest use first. Shares are always of the
 // whole cluster.
 func (v *Inventory) UsageBy(of UsageOf) []api.Usage {
-	groups := v.usageGroups(of)
+	counter := usageCounter{v.cluster, v.notRead}
+	groups := counter.groups(of)
 	byName := map[string]*api.Usage{}
 	usage := func(name string) *api.Usage {
 		if byName[name] == nil {
@@ -195,10 +207,10 @@ func (v *Inventory) UsageBy(of UsageOf) []api.Usage {
 		return byName[name]
 	}
 	total := 0
-	for _, t := range v.Teams() {
+	for _, t := range counter.teams(byNamespace()) {
 		total += t.Used
 	}
-	teams := v.teamsBy(groups)
+	teams := counter.teams(groups)
 	for i := range teams {
 		t := &teams[i]
 		u := usage(t.Namespace)

@@ -118,7 +118,7 @@ func (t Trees) Pool(pool *cluster.Pool, wanted func(d *cluster.Device) bool) api
 // reasons as [Trees.Node].
 func (t Trees) Class(ctx context.Context, class *resourceapi.DeviceClass) (api.Branch, error) {
 	root := api.Branch{Of: "DeviceClass", Name: class.Name}
-	resources, err := t.v.resourcesOf(ctx, class, selections{})
+	resources, err := resourceFinder{t.v.eligible, selections{}}.of(ctx, class)
 	if err != nil {
 		return root, err
 	}
@@ -145,7 +145,7 @@ func (t Trees) resourceBranches(ctx context.Context, node *corev1.Node, known se
 	slices.Sort(names)
 	var branches []api.Branch
 	for _, name := range names {
-		on, err := t.v.resourceOn(ctx, node, name, known)
+		on, err := resourceFinder{t.v.eligible, known}.on(ctx, node, name)
 		if err != nil {
 			return nil, err
 		}

@@ -46,27 +46,27 @@ func byNamespace() usageGroups {
 	}
 }
 
-// usageGroups returns the groups that a user chose.
-func (v *Inventory) usageGroups(of UsageOf) usageGroups {
+// groups returns the groups that a user chose.
+func (u *usageCounter) groups(of UsageOf) usageGroups {
 	groups := byNamespace()
 	if key, ok := strings.CutPrefix(of.By, "label="); ok {
-		groups.ofPod = func(pod *corev1.Pod) string { return v.labelsOfPod(pod)[key] }
-		groups.ofClaim = func(claim *resourceapi.ResourceClaim) string { return v.labelsOfClaim(claim)[key] }
+		groups.ofPod = func(pod *corev1.Pod) string { return u.labelsOfPod(pod)[key] }
+		groups.ofClaim = func(claim *resourceapi.ResourceClaim) string { return u.labelsOfClaim(claim)[key] }
 	} else if of.By == "owner" {
-		groups.ofPod, groups.ofClaim = ownerName, v.ownerOfClaim
+		groups.ofPod, groups.ofClaim = ownerName, u.ownerOfClaim
 	}
 	in := func(namespace string) bool { return of.Namespace == "" || of.Namespace == namespace }
 	all := of.Labels == nil || of.Labels.Empty()
-	groups.hasPod = func(pod *corev1.Pod) bool { return in(pod.Namespace) && (all || of.Labels.Matches(v.labelsOfPod(pod))) }
+	groups.hasPod = func(pod *corev1.Pod) bool { return in(pod.Namespace) && (all || of.Labels.Matches(u.labelsOfPod(pod))) }
 	groups.has = func(claim *resourceapi.ResourceClaim) bool {
-		return in(claim.Namespace) && (all || of.Labels.Matches(v.labelsOfClaim(claim)))
+		return in(claim.Namespace) && (all || of.Labels.Matches(u.labelsOfClaim(claim)))
 	}
 	return groups
 }
 
 // ownerOfClaim returns the workload whose pod uses a claim, or the claim if no pod does.
-func (v *Inventory) ownerOfClaim(claim *resourceapi.ResourceClaim) string {
-	if pods := v.cluster.Claims.Users(claim.Namespace, claim.Name); len(pods) > 0 {
+func (u *usageCounter) ownerOfClaim(claim *resourceapi.ResourceClaim) string {
+	if pods := u.cluster.Claims.Users(claim.Namespace, claim.Name); len(pods) > 0 {
 		return ownerName(pods[0])
 	}
 	return claim.Namespace + "/" + api.RefTo(api.KindClaim, claim).Argument()
@@ -82,8 +82,8 @@ func ownerName(pod *corev1.Pod) string {
 }
 
 // labelsOfPod returns the labels of a pod and, where it has none of a key, of its namespace.
-func (v *Inventory) labelsOfPod(pod *corev1.Pod) labels.Set {
-	if namespace := v.cluster.Snapshot.Namespace(pod.Namespace); namespace != nil {
+func (u *usageCounter) labelsOfPod(pod *corev1.Pod) labels.Set {
+	if namespace := u.cluster.Snapshot.Namespace(pod.Namespace); namespace != nil {
 		return labels.Merge(namespace.Labels, pod.Labels)
 	}
 	return pod.Labels
@@ -91,27 +91,27 @@ func (v *Inventory) labelsOfPod(pod *corev1.Pod) labels.Set {
 
 // labelsOfClaim returns the labels of the pods of a claim and, where they have none of a key,
 // of the claim or of its namespace.
-func (v *Inventory) labelsOfClaim(claim *resourceapi.ResourceClaim) labels.Set {
+func (u *usageCounter) labelsOfClaim(claim *resourceapi.ResourceClaim) labels.Set {
 	set := labels.Merge(nil, claim.Labels)
-	if namespace := v.cluster.Snapshot.Namespace(claim.Namespace); namespace != nil {
+	if namespace := u.cluster.Snapshot.Namespace(claim.Namespace); namespace != nil {
 		set = labels.Merge(namespace.Labels, set)
 	}
-	for _, pod := range slices.Backward(v.cluster.Claims.Users(claim.Namespace, claim.Name)) {
+	for _, pod := range slices.Backward(u.cluster.Claims.Users(claim.Namespace, claim.Name)) {
 		set = labels.Merge(set, pod.Labels)
 	}
 	return set
 }
 
 // idleSeconds returns for how long no pod uses an allocated claim.
-func (v *Inventory) idleSeconds(claim *resourceapi.ResourceClaim) int64 {
+func (u *usageCounter) idleSeconds(claim *resourceapi.ResourceClaim) int64 {
 	since := cmp.Or(claim.Status.Allocation.AllocationTimestamp, &claim.CreationTimestamp)
-	for _, pod := range v.cluster.Claims.Users(claim.Namespace, claim.Name) {
+	for _, pod := range u.cluster.Claims.Users(claim.Namespace, claim.Name) {
 		for i := range pod.Status.ContainerStatuses {
 			if end := pod.Status.ContainerStatuses[i].State.Terminated; end != nil && since.Before(&end.FinishedAt) {
 				since = &end.FinishedAt
 			}
 		}
 	}
-	_, seconds := age(v.cluster, ptr.Deref(since, metav1.Time{}))
+	_, seconds := age(u.cluster, ptr.Deref(since, metav1.Time{}))
 	return seconds
 }

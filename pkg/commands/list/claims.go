@@ -105,7 +105,7 @@ A NAME can be a pattern like 'train-*'.`,
 		groups: []group[claim]{
 			{"namespace", func(c claim, _ *listed) []string { return []string{c.Namespace} }},
 			{"class", func(c claim, _ *listed) []string { return inventory.ClassesOf(c) }},
-			{"owner", func(c claim, from *listed) []string { return from.inventory.OwnersOf(c) }},
+			{"owner", func(c claim, from *listed) []string { return inventory.OwnersOf(from.cluster, c) }},
 		},
 		ageless: func(c claim) { c.AgeSeconds = 0 },
 
