@@ -184,7 +184,7 @@ func TestQueueAgreesWithScheduler(t *testing.T) {
 	t.Run("a Deployment before", func(t *testing.T) {
 		c.wantReplicas(t, 5, 0, 2)
 		// Equal pods are one line.
-		if got := c.whyText(t, "-A"); !regexp.MustCompile(`(?m)^rollout +deployment/web \(2 pods\) .* fit, the first on `).MatchString(got.out) ||
+		if got := c.whyText(t, "-A"); !regexp.MustCompile(`(?m)^rollout +deployment/web \(2 pods\) .* fit, \S+ first`).MatchString(got.out) ||
 			!regexp.MustCompile(`(?m)^rollout +deployment/web \(3 pods\) .*cause`).MatchString(got.out) {
 			t.Errorf("why -A:\n%s", got.out)
 		}

@@ -65,7 +65,8 @@ func waitingAnswer(r *cause.Row, numbers []int) string {
 	text := Words(r.Verdict)
 	switch outlook := OutlookWords(r.Outlook); {
 	case r.Node != "" && len(r.Names) > 1:
-		text = "fit, the first on " + r.Node
+		// The name of the node is the longest: what comes after it may be cut.
+		text = "fit, " + r.Node + " first"
 	case r.Node != "":
 		text = "fits on " + r.Node
 	case len(r.Causes) == 0:
@@ -74,6 +75,8 @@ func waitingAnswer(r *cause.Row, numbers []int) string {
 		text = outlook
 	case r.Verdict == api.DoesNotFit:
 		return causeNumbers(r.Causes, numbers)
+	case r.Verdict == api.Error && r.First != nil && r.First.Code != "":
+		text = Words(r.First.Code)
 	}
 	if len(r.Causes) > 0 {
 		text = causeNumbers(r.Causes, numbers) + ": " + text

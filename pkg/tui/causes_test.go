@@ -8,8 +8,10 @@ import (
 	"maps"
 	"math/rand/v2"
 	"os"
+	"regexp"
 	"slices"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -314,7 +316,7 @@ func TestFilterOnFirstPage(t *testing.T) {
 	s.keys("esc")
 	s.shows("[1 overview]")
 	s.keys("end", "/", `"vision`, "enter")
-	s.shows("[0 teams]", "1/2 of 9 rows")
+	s.shows("[0 teams]", "1/3 of 13 rows")
 }
 
 // TestOldCauses keeps the causes that are known, with their time, until new ones are found.
@@ -372,4 +374,37 @@ func TestRefusedWorkload(t *testing.T) {
 	s.shows("research/replicaset/refused", "1/1 rows, 0 pods")
 	s.keys("enter")
 	s.shows("why ReplicaSet research/refused")
+}
+
+// TestSeverityWithoutColor tells the severity of a cause by a sign.
+func TestSeverityWithoutColor(t *testing.T) {
+	s := browse(t, 120, 40)
+	s.shows("Causes 13  ✗ error  ! warning", "›✗  1 ", " !  8 ")
+	s.keys("9")
+	s.shows("› ✗  1 ", "  !  8 ", "    13 ", "1/13 causes   ✗ error   ! warning")
+}
+
+// TestAnswerHasAReason says in a few words which error there is, and which node equal pods get first.
+func TestAnswerHasAReason(t *testing.T) {
+	s := browse(t, 80, 24)
+	s.keys("6")
+	s.shows("cause 5: selector error", "cause 6: class not found", "cause 7: pool incomplete")
+	snap := fleet.Mixed(60)
+	fleet.AddWaiting(snap, 120)
+	s = newSession(t, Options{Source: live.NewFixed(snap), Fixed: true}, 80, 24)
+	if shown := s.screen(); !regexp.MustCompile(`fit, node-\d{5} first`).MatchString(shown) {
+		t.Errorf("no node of the first of equal pods:\n%s", shown)
+	}
+}
+
+// TestTotalOfTeam opens all claims of a namespace from the row for all of its classes.
+func TestTotalOfTeam(t *testing.T) {
+	s := browse(t, 120, 40)
+	s.keys("0", "down", "down", "down")
+	if row := strings.Join(strings.Fields(s.selected()), " "); row != "› research all classes 12 24 % 4 151m 0" {
+		t.Errorf("the total is %q", row)
+	}
+	s.keys("enter")
+	s.shows("teams > claims of research", "ablation-0-gpus-9gtjv", "ablation-0-nic-45jj7")
+	s.lacks("serving")
 }

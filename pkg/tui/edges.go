@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strings"
 
-	"charm.land/bubbles/v2/help"
 	"charm.land/bubbles/v2/key"
 	"github.com/charmbracelet/x/ansi"
 
@@ -59,28 +58,35 @@ func pathLine(l *widget.Look, titles []string, width int) string {
 // tabLine returns the names of the views with the numbers of their rows that matter, and a mark at the
 // shown one.
 func tabLine(l *widget.Look, shown views.ID, counts map[views.ID]int, width int) string {
-	texts := tabTexts(shown, counts, width)
-	texts[shown] = l.Tab.Render(texts[shown])
-	return ansi.Truncate(strings.Join(texts, " "), width, "")
+	texts, between := tabTexts(shown, counts, width)
+	for id, text := range texts {
+		if views.ID(id) == shown {
+			texts[id] = l.Tab.Render(text)
+			continue
+		}
+		// The number is a key: it counts nothing.
+		texts[id] = l.Say(widget.Strong, text[:1]) + text[1:]
+	}
+	return ansi.Truncate(strings.Join(texts, between), width, "")
 }
 
 // tabAt returns the view whose name stands at a place of that line; false for none.
 func tabAt(shown views.ID, counts map[views.ID]int, width, x int) (views.ID, bool) {
 	from := 0
-	for id, text := range tabTexts(shown, counts, width) {
+	texts, between := tabTexts(shown, counts, width)
+	for id, text := range texts {
 		if x >= from && x < from+len(text) {
 			return views.ID(id), true
 		}
-		from += len(text) + 1
+		from += len(text) + len(between)
 	}
 	return 0, false
 }
 
-// tabTexts returns the names of the views as they stand beside each other. Where there is no
-// room for all, they are short, then without numbers and, on a narrow terminal, only the shown
-// view has more than its key.
-func tabTexts(shown views.ID, counts map[views.ID]int, width int) []string {
-	var texts []string
+// tabTexts returns the names of the views, and what stands between them. Where there is no room for
+// all, they stand closer, then they are short, then without numbers and, on a narrow terminal, only
+// the shown view has more than its key.
+func tabTexts(shown views.ID, counts map[views.ID]int, width int) (texts []string, between string) {
 	for _, tier := range []struct {
 		names  []string
 		counts map[views.ID]int
@@ -102,29 +108,24 @@ func tabTexts(shown views.ID, counts map[views.ID]int, width int) []string {
 			}
 			texts = append(texts, text)
 		}
-		if len(strings.Join(texts, " ")) <= width {
-			break
+		for _, between := range []string{"  ", " "} {
+			if len(strings.Join(texts, between)) <= width {
+				return texts, between
+			}
 		}
 	}
-	return texts
+	return texts, " "
 }
 
 // keyLine returns the line of keys. Where it would be too long, keys before the last two are
 // left out: those for help and for the way out are always there.
-func keyLine(bindings []key.Binding, width int) string {
-	length := func() int {
-		n := 0
-		for _, b := range bindings {
-			n += ansi.StringWidth(b.Help().Key) + 1 + ansi.StringWidth(b.Help().Desc) + 2
-		}
-		return n - 2
+func keyLine(l *widget.Look, bindings []key.Binding, width int) string {
+	texts := make([]string, 0, len(bindings))
+	for _, b := range bindings {
+		texts = append(texts, l.Say(widget.Strong, b.Help().Key)+" "+b.Help().Desc)
 	}
-	for len(bindings) > 2 && length() > width {
-		bindings = append(bindings[:len(bindings)-3:len(bindings)-3], bindings[len(bindings)-2:]...)
+	for len(texts) > 2 && ansi.StringWidth(strings.Join(texts, "  ")) > width {
+		texts = slices.Delete(texts, len(texts)-3, len(texts)-2)
 	}
-	line := help.New()
-	line.Styles = help.Styles{}
-	line.ShortSeparator = "  "
-	line.SetWidth(width)
-	return line.ShortHelpView(bindings)
+	return ansi.Truncate(strings.Join(texts, "  "), width, "")
 }

@@ -43,12 +43,13 @@ func TestTabAt(t *testing.T) {
 
 // TestKeysFit keeps the way out on every width.
 func TestKeysFit(t *testing.T) {
+	l := widget.NewLook(func(string) string { return "" })
 	var bindings []key.Binding
 	for _, help := range [][2]string{{"enter", "open"}, {"w", "why"}, {"/", "filter"}, {"?", "keys"}, {"q", "quit"}} {
 		bindings = append(bindings, key.NewBinding(key.WithKeys(help[0]), key.WithHelp(help[0], help[1])))
 	}
 	for width, want := range map[int]string{80: "enter open  w why  / filter  ? keys  q quit", 30: "enter open  ? keys  q quit", 16: "? keys  q quit"} {
-		if got := ansi.Strip(keyLine(bindings, width)); got != want {
+		if got := ansi.Strip(keyLine(&l, bindings, width)); got != want {
 			t.Errorf("%d columns have %q, want %q", width, got, want)
 		}
 	}

@@ -110,17 +110,17 @@ func TestAllNamespaces(t *testing.T) {
 func TestSort(t *testing.T) {
 	s := browse(t, 120, 40)
 	s.keys("3", ".", ".", ".", ".")
-	s.shows("TOTAL ▲", "by Total")
-	if first := s.lines()[3]; !strings.Contains(first, "gpu-01") || !strings.Contains(first, "nic.example.com") {
-		t.Errorf("the smallest pool is not first: %s", first)
-	}
-	s.keys("r")
-	s.shows("TOTAL ▼")
+	s.shows("TOTAL ▼", "by Total")
 	if first := s.lines()[3]; !strings.Contains(first, "mig-01") {
 		t.Errorf("the largest pool is not first: %s", first)
 	}
+	s.keys("r")
+	s.shows("TOTAL ▲")
+	if first := s.lines()[3]; !strings.Contains(first, "gpu-01") || !strings.Contains(first, "nic.example.com") {
+		t.Errorf("the smallest pool is not first: %s", first)
+	}
 	s.send(tea.MouseClickMsg{Button: tea.MouseLeft, X: 4, Y: 2})
-	s.shows("POOL ▼")
+	s.shows("POOL ▲")
 	s.keys(",")
 	s.lacks("▲", "▼")
 	first := s.lines()[3]
@@ -139,9 +139,9 @@ func TestNamespace(t *testing.T) {
 	s.keys("4")
 	s.shows("104 devices")
 	s.keys("0")
-	s.shows("2 of 9 rows", "gpu-partition.example.com")
+	s.shows("3 of 13 rows", "gpu-partition.example.com")
 	s.lacks("research")
-	s.keys("enter")
+	s.keys("down", "enter")
 	s.shows("claims of vision, class gpu-partition.example.com", "segment-3-part-2bhfx")
 	s.lacks("calibrate")
 }

@@ -5,6 +5,7 @@ package tui
 
 import (
 	"slices"
+	"strings"
 
 	tea "charm.land/bubbletea/v2"
 
@@ -44,7 +45,7 @@ func (m *Model) chooseView() tea.Cmd {
 		}
 		for _, id := range ids {
 			if id.String() == item.Name {
-				return m.goTo(id, "")
+				return m.goTo(id)
 			}
 		}
 		return nil
@@ -54,7 +55,8 @@ func (m *Model) chooseView() tea.Cmd {
 // quitName ends the dashboard, where views are chosen.
 const quitName = "quit"
 
-// chooseObject finds an object by its name, and selects it in the list of its kind.
+// chooseObject finds an object by its name, and selects it in a list of its kind, which leads back
+// to where one was.
 func (m *Model) chooseObject() tea.Cmd {
 	p := m.live.Picture()
 	if p == nil {
@@ -63,14 +65,21 @@ func (m *Model) chooseObject() tea.Cmd {
 	}
 	kinds := map[string]views.ID{"pod": views.Pods, "claim": views.Claims, "device": views.Devices, "node": views.Nodes, "class": views.Classes, "pool": views.Pools}
 	return choose(m.host, "find", func() []widget.Found { return names(p) }, func(item widget.Found) tea.Cmd {
-		// What is found is shown whatever its namespace.
-		m.namespace = ""
+		if space, _, _ := strings.Cut(item.Name, "/"); (item.Kind == "pod" || item.Kind == "claim") && space != m.namespace {
+			// What is found is shown whatever its namespace.
+			m.namespace = ""
+		}
 		if item.Kind == "node" && !slices.ContainsFunc(p.Inventory.Nodes(), func(n inventory.Node) bool { return n.Scope == item.Name }) {
 			// The list has nodes with devices.
 			m.message = "node " + item.Name + " has no devices"
 			return m.push(newPage(views.YAMLText(&inventory.Node{Node: api.Node{Name: item.Name}})))
 		}
-		return m.goTo(kinds[item.Kind], item.Name)
+		found := newList(kinds[item.Kind], views.Scope{})
+		if nodes := m.first.nodes.chart; item.Kind == "node" && nodes != nil {
+			found.chart = &nodeMap{table: &found.table, by: nodes.by, order: nodes.order}
+		}
+		found.table.Choose(item.Name)
+		return m.push(found)
 	})
 }
 
@@ -101,23 +110,17 @@ func names(p *live.Picture) []widget.Found {
 	return items
 }
 
-// goTo shows a view and selects a row of it.
-func (m *Model) goTo(id views.ID, row string) tea.Cmd {
-	if id >= views.Pods {
-		if id == views.Findings {
-			m.view = views.Causes
-		}
-		// Pods belong to no view: it leads back to the one from which somebody came.
-		m.stack = []screen{m.views[m.view]}
-		list := newList(id, views.Scope{})
-		list.table.Choose(row)
-		return m.push(list)
+// goTo shows a view.
+func (m *Model) goTo(id views.ID) tea.Cmd {
+	if id < views.Pods {
+		return m.show(id)
 	}
-	if s, ok := m.views[id].(*listScreen); ok && row != "" {
-		s.wanted.Filter = ""
-		s.table.Choose(row)
+	if id == views.Findings {
+		m.view = views.Causes
 	}
-	return m.show(id)
+	// Pods belong to no view: it leads back to the one from which somebody came.
+	m.stack = []screen{m.views[m.view]}
+	return m.push(newList(id, views.Scope{}))
 }
 
 // show goes to a view.

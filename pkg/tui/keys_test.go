@@ -128,14 +128,21 @@ func TestPages(t *testing.T) {
 // TestFind finds an object of any kind, whatever is shown.
 func TestFind(t *testing.T) {
 	for query, want := range map[string][]string{
-		"gpu-03/gpu-7": {"[4 devices]", "gpu-03"}, "pretrain0gpus": {"[5 claims]", "pretrain-0-gpus"}, "research/sweep-1": {"devices > pods", "sweep-1"},
-		"mig-02": {"[2 nodes]", "mig-02"}, "decoder.ex": {"[7 classes]", "decoder.example.com"}, "nic.example.com/gpu-05": {"[3 pools]", "gpu-05"},
+		"gpu-03/gpu-7": {"devices > devices", "gpu-03"}, "pretrain0gpus": {"devices > claims", "pretrain-0-gpus"}, "research/sweep-1": {"devices > pods", "sweep-1"},
+		"mig-02": {"devices > nodes", "mig-02"}, "decoder.ex": {"devices > classes", "decoder.example.com"}, "nic.example.com/gpu-05": {"devices > pools", "gpu-05"},
 	} {
 		s := browse(t, 120, 40)
-		s.keys("5", "/", `"vision`, "enter", "4", "/", `"nic`, "enter", "f", `"`+query, "enter")
+		s.keys("5", "/", `"vision`, "enter", "4", "/", `"nic`, "enter", "down")
+		before := s.selected()
+		s.keys("f", `"`+query, "enter")
 		s.shows(want[0])
 		if row := s.selected(); !strings.Contains(row, want[1]) {
 			t.Errorf("%q selects %q", query, row)
+		}
+		s.keys("esc")
+		s.shows("[4 devices]", "filter nic")
+		if row := s.selected(); row != before {
+			t.Errorf("after %q, esc selects %q, want %q", query, row, before)
 		}
 	}
 	s := browse(t, 120, 40)
@@ -147,9 +154,14 @@ func TestFind(t *testing.T) {
 func TestSortPicked(t *testing.T) {
 	s := browse(t, 120, 40)
 	s.keys("3", "end", "s", `"tot`, "enter")
-	s.shows("TOTAL ▲", "by Total", "1/")
+	s.shows("TOTAL ▼", "by Total", "1/")
+	if row := s.selected(); !strings.Contains(row, "mig-01") {
+		t.Errorf("the first row is %q, want the largest number", row)
+	}
+	s.keys("s", `"dri`, "enter")
+	s.shows("DRIVER ▲")
 	s.keys("s", `"order of`, "enter")
-	s.lacks("▲")
+	s.lacks("▲", "▼")
 }
 
 // TestWhyInKeyLine covers w in the line of keys wherever it explains the selected row, at
@@ -224,7 +236,7 @@ func TestNamesOfViews(t *testing.T) {
 		}
 	}
 	s.send(tea.WindowSizeMsg{Width: 60, Height: 20})
-	s.shows("2 3 4 5 6 7 8 9 [0 teams]")
+	s.shows("2  3  4  5  6  7  8  9  [0 teams]")
 }
 
 // TestColumnsOnTheRight expects a mark for columns without room.

@@ -211,7 +211,8 @@ func (s *listScreen) actions(h *host) []action {
 	return actions
 }
 
-// sort goes round: behind the last column is the order of the content.
+// sort sorts by a column, numbers from the largest down. It goes round: behind the last column is the
+// order of the content.
 func (s *listScreen) sort(h *host, by int) tea.Cmd {
 	shown, _ := s.table.Shown()
 	if shown == nil {
@@ -224,7 +225,8 @@ func (s *listScreen) sort(h *host, by int) tea.Cmd {
 	case by < -1:
 		by = columns - 1
 	}
-	s.wanted.SortBy = by
+	// Of numbers, the largest are wanted.
+	s.wanted.SortBy, s.wanted.Descending = by, by >= 0 && shown.Numeric(by)
 	return s.refresh(h)
 }
 
@@ -494,9 +496,13 @@ func (s *listScreen) foot(h *host) string {
 		return h.look.Say(widget.Faint, h.oneLine(text+"; "+h.keys.help.Help().Key+" explains the symbols"))
 	}
 	if remark := s.table.Remark(); remark != "" && !s.pane.shows(&s.table) && len(s.remarkLines(h)) == 0 {
-		text += "   " + remark
+		return h.look.Say(widget.Faint, h.oneLine(text+"   "+remark))
 	}
-	return h.look.Say(widget.Faint, h.oneLine(text))
+	foot := []string{h.look.Say(widget.Faint, h.oneLine(text))}
+	if s.id == views.Causes {
+		foot = append(foot, views.Severities(&h.look, s.shown.Causes)...)
+	}
+	return ansi.Truncate(strings.Join(foot, "   "), h.width, h.look.Glyphs.More)
 }
 
 // causesAge says of when causes are, where the cluster has changed since.

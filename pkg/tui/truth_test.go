@@ -112,7 +112,7 @@ func TestDeploymentHasItsName(t *testing.T) {
 		pods = append(pods, pod)
 	}
 	s := newSession(t, Options{Source: newMoving(snap.With(&snapshot.Snapshot{Pods: pods}))}, 120, 40)
-	s.shows("research/deployment/infer     2  ")
+	s.shows("research/deployment/infer  2 × 1 gpu  ")
 	s.keys("6")
 	s.shows("research/deployment/infer ")
 }

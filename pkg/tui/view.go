@@ -101,11 +101,11 @@ func (m *Model) foot() string {
 	}
 	bindings := m.top().bindings(m.host)
 	if m.opts.Past != nil {
-		bindings = append([]key.Binding{m.keys.later}, bindings...)
+		bindings = append([]key.Binding{m.keys.later, m.keys.laterCause}, bindings...)
 	}
 	if _, types := m.top().(typist); types {
-		return keyLine(append(bindings, m.keys.quitAlways()), m.width)
+		return keyLine(&m.look, append(bindings, m.keys.quitAlways()), m.width)
 	}
 	leave := m.leave()[0].Binding
-	return keyLine(append(bindings, m.keys.help, leave), m.width)
+	return keyLine(&m.look, append(bindings, m.keys.help, leave), m.width)
 }

@@ -25,7 +25,7 @@ func (p *Page) causes() box {
 		}
 	}
 	return box{
-		name: "causes", title: counted("Causes", present), remarks: []string{p.look.Say(widget.Warning, p.model.Changes)}, count: len(rows), none: p.model.Causes.None, all: p.model.Causes.All,
+		name: "causes", title: counted("Causes", present), remarks: append([]string{p.look.Say(widget.Warning, p.model.Changes)}, p.model.Severities...), count: len(rows), none: p.model.Causes.None, all: p.model.Causes.All,
 		id:   func(i int) string { return rows[i].Key },
 		open: func(i int) any { return rows[i].Open },
 		item: func(i int) any { return rows[i].Item },
@@ -48,25 +48,31 @@ func counted(title string, n int) string {
 // withPods is the width from which on a line of a cause counts pods.
 const withPods = 40
 
-// withThen is the width from which on a line of a cause says what changes when it is mended, if no
-// pane has that.
+// withThen is the width from which on a line of a cause says what changes when it is mended, and a
+// line of pods gives a reason, if there is room.
 const withThen = 100
 
 func (p *Page) causeRows(width int) (titles string, lines []string) {
 	rows := p.model.Causes.Rows
+	last := widest(rows, func(c *Cause) string { return c.Number }, 1, 4)
+	number := func(c *Cause) string {
+		return c.Mark + cmp.Or(c.Sign, " ") + strings.Repeat(" ", max(last+1-len(c.Number), 0)) + c.Number
+	}
 	columns := []column{
-		{"", widest(rows, func(c *Cause) string { return c.Mark + c.Number }, 2, 4), false},
+		{"", widest(rows, number, 2, 7), false},
 		{"since", widest(rows, func(c *Cause) string { return c.Age }, 5, 6), false},
 		{"", 0, true},
 		{"pods", 4, false},
 		{"who", widest(rows, func(c *Cause) string { return c.Who }, 3, 5), true},
 		{"then", widest(rows, func(c *Cause) string { return c.Then }, 4, width/4), true},
 	}
-	if width < withThen || p.pane > 0 {
-		columns = columns[:5]
-	}
 	if p.plain {
 		return "", p.plainCauses(width)
+	}
+	// The causes matter more than what changes then.
+	longest := widest(rows, func(c *Cause) string { return render.Escape(c.Message) }, 0, width)
+	if width < withThen || p.pane > 0 || totalOf(columns)+longest > width {
+		columns = columns[:5]
 	}
 	if width < withPods {
 		columns[3].width = 0
@@ -74,7 +80,7 @@ func (p *Page) causeRows(width int) (titles string, lines []string) {
 	return p.table(width, columns, 2, len(rows), func(i int) []cellText {
 		c := &rows[i]
 		return []cellText{
-			{c.Mark + c.Number, c.Tone},
+			{number(c), c.Tone},
 			{c.Age, widget.Plain},
 			{c.Message, widget.Plain},
 			{someOrNone(c.Pods), widget.Plain},
@@ -137,27 +143,39 @@ const leastAnswer = 30
 func (p *Page) stuckRows(width int) (titles string, lines []string) {
 	rows := p.model.Stuck.Rows
 	answer := func(s *Stuck) string { return cmp.Or(s.Answer, p.look.Glyphs.More) }
+	asks := func(s *Stuck) string {
+		switch asks := render.Escape(s.Asks); {
+		case s.Count < 2:
+			return asks
+		case asks == "":
+			return english.Count(s.Count, "pod")
+		default:
+			return english.Thousands(s.Count) + " × " + asks
+		}
+	}
 	columns := []column{
 		{"wait", 5, false},
 		{"", widest(rows, func(s *Stuck) string { return render.Escape(s.Name) }, leastName, max(maxName, width/4)), true},
-		{"pods", 4, false},
-		{"asks", widest(rows, func(s *Stuck) string { return render.Escape(s.Asks) }, 4, 18), true},
+		{"asks", widest(rows, asks, 4, 20), true},
 		{"answer", widest(rows, answer, 6, width/3), true},
 		{"reason", 0, true},
 	}
-	wide := 5
+	wide := 4
 	if width < withThen || p.plain || !slices.ContainsFunc(rows, func(s Stuck) bool { return s.Reason != "" }) {
-		columns, wide = columns[:5], 4
-	}
-	if !slices.ContainsFunc(rows, func(s Stuck) bool { return s.Count > 1 }) {
-		columns[2].width = 0
+		columns, wide = columns[:4], 3
 	}
 	if columns[wide].width = 0; width-totalOf(columns) < leastAnswer && !p.plain {
-		columns[3].width = 0
+		asks = func(s *Stuck) string {
+			if s.Count < 2 {
+				return ""
+			}
+			return english.Count(s.Count, "pod")
+		}
+		columns[2].width = widest(rows, asks, 0, 10)
 	}
 	return p.table(width, columns, wide, len(rows), func(i int) []cellText {
 		s := &rows[i]
-		return []cellText{{s.Wait, s.Tone}, {s.Name, widget.Plain}, {fmt.Sprint(s.Count), widget.Plain}, {s.Asks, widget.Plain}, {answer(s), widget.Plain}, {s.Reason, widget.Faint}}
+		return []cellText{{s.Wait, s.Tone}, {s.Name, widget.Plain}, {asks(s), widget.Plain}, {answer(s), widget.Plain}, {s.Reason, widget.Faint}}
 	})
 }
 

@@ -16,6 +16,8 @@ type Model struct {
 	Verdict []Mark
 	Classes Section[Class]
 	Causes  Section[Cause]
+	// Severities explain the signs of the causes.
+	Severities []string
 	// Changes says what changed since somebody looked; empty if nothing did.
 	Changes string
 	// Stuck are the pods that wait, and others that do not run.
@@ -78,8 +80,8 @@ type Class struct {
 type Cause struct {
 	// Key tells rows apart, Mark says that it is new or over; it may be empty.
 	Key, Mark string
-	// Number is the number in a status; empty for a cause that is over.
-	Number string
+	// Number is the number in a status, Sign its severity; empty for a cause that is over.
+	Number, Sign string
 	// Age is for how long pods suffer from it, empty if that is not known.
 	Age, Message string
 	// Pods counts the pods that suffer, and Affected names them. Who can act, Step says what they can

@@ -279,7 +279,7 @@ func TestCountIsNotCut(t *testing.T) {
 		p := New(&l)
 		p.Resize(width, 30, paneOf(width))
 		p.Set(Model{Stuck: Section[Stuck]{Rows: []Stuck{{Key: "a", Name: "research/replicaset/a-name-that-is-so-long-that-it-takes-all-of-the-line-59558cb87b", Count: 12, Answer: "cause 1"}}}})
-		if !strings.Contains(text(p), "…    12 ") || !strings.Contains(text(p), "cause 1") {
+		if !strings.Contains(text(p), "…  12 pods  ") || !strings.Contains(text(p), "cause 1") {
 			t.Errorf("the number of pods is cut at %d:\n%s", width, text(p))
 		}
 	}

@@ -44,11 +44,15 @@ func PlaceBehind(item any) *Place {
 			return ok && slices.ContainsFunc(x.Holders, func(h api.Holder) bool { return h.Namespace == c.Namespace && h.Claim == c.Name })
 		})
 	case *inventory.Team:
-		return rowsOf(Claims, x.Namespace+", class "+x.Class, func(item any) bool {
+		of := x.Namespace + ", class " + x.Class
+		if x.Class == allClasses {
+			of = x.Namespace
+		}
+		return rowsOf(Claims, of, func(item any) bool {
 			c, ok := item.(*api.Claim)
-			return ok && c.Namespace == x.Namespace && slices.ContainsFunc(c.Requests, func(r api.ClaimRequest) bool {
+			return ok && c.Namespace == x.Namespace && (x.Class == allClasses || slices.ContainsFunc(c.Requests, func(r api.ClaimRequest) bool {
 				return r.DeviceClass == x.Class || slices.Contains(r.DeviceClasses, x.Class)
-			})
+			}))
 		})
 	case *api.Claim:
 		if x.PodCount == 0 || x.State == api.ClaimStatePending {

@@ -5,7 +5,10 @@ package views
 
 import (
 	"bytes"
+	"cmp"
 	"context"
+	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -24,11 +27,13 @@ type causesContent struct {
 }
 
 // newCauses lists causes; nil stands for causes that are not found yet.
-func newCauses(known *live.Causes) *causesContent {
+func newCauses(look *widget.Look, known *live.Causes) *causesContent {
 	list := &causesContent{widget.ListOf[render.CauseLine]{
 		ID: causeKey, State: causeTone, StateColumn: "#", Say: func(l *render.CauseLine) string { return l.Step },
 		Cols: []render.Column[render.CauseLine]{
-			{Name: "#", Sort: func(l *render.CauseLine) (float64, bool) { return float64(l.Number), true }, Cell: func(l *render.CauseLine) string { return strconv.Itoa(l.Number) }},
+			{Name: "#", Sort: func(l *render.CauseLine) (float64, bool) { return float64(l.Number), true }, Cell: func(l *render.CauseLine) string {
+				return fmt.Sprintf("%s %2d", cmp.Or(severitySign(look, l.Causes[0].Severity), " "), l.Number)
+			}},
 			{Name: "Since", Sort: func(l *render.CauseLine) (float64, bool) { return float64(l.Seconds), l.Seconds > 0 }, Cell: func(l *render.CauseLine) string { return l.Age }},
 			{Name: "Pods", Sort: func(l *render.CauseLine) (float64, bool) { return float64(l.Pods), l.Pods > 0 }, Cell: func(l *render.CauseLine) string { return strconv.Itoa(l.Pods) }},
 			{Name: "Who", Cell: func(l *render.CauseLine) string { return l.Who }},
@@ -47,6 +52,35 @@ func causeKey(l *render.CauseLine) string { return l.Causes[0].ID }
 
 // causeTone returns how severe causes are.
 func causeTone(l *render.CauseLine) widget.Tone { return tones(l.Causes[0].Severity) }
+
+// severitySign returns a sign for a severity: colors alone do not tell it to everybody. It is empty for
+// what is only worth knowing.
+func severitySign(l *widget.Look, severity api.Severity) string {
+	switch severity {
+	case api.SeverityError:
+		return l.Glyphs.Unhealthy
+	case api.SeverityWarning:
+		return l.Glyphs.Tainted
+	case api.SeverityUnknown:
+		return l.Glyphs.Unusable
+	case api.SeverityInfo:
+	}
+	return ""
+}
+
+// Severities explain the signs of the severities of causes, the worst first.
+func Severities(l *widget.Look, known *live.Causes) []string {
+	var texts []string
+	if known == nil {
+		return nil
+	}
+	for _, severity := range []api.Severity{api.SeverityError, api.SeverityWarning, api.SeverityUnknown} {
+		if slices.ContainsFunc(known.Lines, func(line render.CauseLine) bool { return line.Causes[0].Severity == severity }) {
+			texts = append(texts, l.Say(tones(severity), severitySign(l, severity))+" "+l.Say(widget.Faint, render.Words(severity)))
+		}
+	}
+	return texts
+}
 
 // Lines draw all that is known of a cause.
 func (c *causesContent) Lines(l *widget.Look, row, width int) []string {

@@ -50,7 +50,7 @@ type Summary struct {
 
 // Model returns the first page.
 func (s *Summary) Model(o *inventory.Overview) overview.Model {
-	m := overview.Model{Names: ShortClassNames(s.Cluster.Snapshot.Classes), Verdict: s.verdict(o), Classes: s.capacity(o), Causes: s.causes(), Changes: cmp.Or(s.Changes.String(), s.Stale), Events: s.happened(o)}
+	m := overview.Model{Names: ShortClassNames(s.Cluster.Snapshot.Classes), Verdict: s.verdict(o), Classes: s.capacity(o), Causes: s.causes(), Severities: Severities(s.Look, s.Causes), Changes: cmp.Or(s.Changes.String(), s.Stale), Events: s.happened(o)}
 	m.Stuck, m.Pods = s.stuck(o)
 	m.Teams = overview.Section[overview.Team]{None: s.none("nobody uses devices", snapshot.ResourceClaims), All: PlaceOf(Teams)}
 	for i := range o.Teams {
@@ -192,7 +192,7 @@ func (s *Summary) causes() overview.Section[overview.Cause] {
 	for i := range s.Causes.Lines {
 		of := &s.Causes.Lines[i]
 		row := overview.Cause{
-			Key: causeKey(of), Number: strconv.Itoa(of.Number), Age: of.Age, Message: of.Causes[0].Message, Pods: of.Pods, Affected: of.Affected,
+			Key: causeKey(of), Number: strconv.Itoa(of.Number), Sign: severitySign(s.Look, of.Causes[0].Severity), Age: of.Age, Message: of.Causes[0].Message, Pods: of.Pods, Affected: of.Affected,
 			Who: of.Who, Step: of.Step, Then: of.Then, Tone: causeTone(of), Open: PlaceBehind(of), Item: of,
 			Lines: func(width int) []string { return causeLines(s.Look, of, width) },
 		}

@@ -11,6 +11,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	resourceapi "k8s.io/api/resource/v1"
+	"k8s.io/utils/ptr"
 
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/inventory"
@@ -51,12 +52,12 @@ func (c *Catalog) content(ctx context.Context, p *live.Picture, known *live.Caus
 			State: taintTone, StateColumn: "Taint",
 		}, nil
 	case Causes:
-		return newCauses(known), nil
+		return newCauses(c.Look, known), nil
 	case Findings:
 		return newFindings(known), nil
 	case Teams:
 		return &widget.ListOf[inventory.Team]{
-			Items: p.Inventory.Teams(), Cols: tables.TeamColumns(), ID: func(x *inventory.Team) string { return x.Namespace + "/" + x.Class }, Pins: 2,
+			Items: teamsWithTotals(p.Inventory), Cols: tables.TeamColumns(), ID: func(x *inventory.Team) string { return x.Namespace + "/" + x.Class }, Pins: 2,
 			State: teamTone, StateColumn: "Waiting",
 		}, nil
 	case Pods:
@@ -181,6 +182,30 @@ func taintTone(t *api.Taint) widget.Tone {
 	default:
 		return widget.Faint
 	}
+}
+
+// allClasses stands for a class in the total of a namespace. No class can have this name.
+const allClasses = "all classes"
+
+// teamsWithTotals lists namespaces by class, after a row for all classes where a namespace has several.
+func teamsWithTotals(inv *inventory.Inventory) []inventory.Team {
+	teams := inv.Teams()
+	totals := map[string]*api.Usage{}
+	for _, usage := range inv.UsageBy(inventory.UsageOf{By: "namespace"}) {
+		totals[usage.Name] = &usage
+	}
+	list := make([]inventory.Team, 0, len(teams)+len(totals))
+	for i := range teams {
+		name := teams[i].Namespace
+		if total := totals[name]; total != nil && len(total.Classes) > 1 && (i == 0 || teams[i-1].Namespace != name) {
+			list = append(list, inventory.Team{Namespace: name, TeamClass: api.TeamClass{
+				Class: allClasses, Used: total.Used, Share: ptr.Deref(total.Share, 0), UsedIsLowerBound: total.UsedIsLowerBound,
+				Waiting: total.Waiting, LongestSeconds: total.LongestSeconds, Idle: total.Idle, PodsAreUnknown: total.PodsAreUnknown,
+			}})
+		}
+		list = append(list, teams[i])
+	}
+	return list
 }
 
 func teamTone(t *inventory.Team) widget.Tone {

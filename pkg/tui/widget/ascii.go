@@ -64,6 +64,8 @@ func asciiSigns(r rune) (sign string, known bool) {
 		return "v", true
 	case '•':
 		return "*", true
+	case '×':
+		return "x", true
 	case '‘', '’':
 		return "'", true
 	case '“', '”', '„':

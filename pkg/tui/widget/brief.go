@@ -15,10 +15,10 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/render"
 )
 
-// Trim leaves out of an explanation what [Lines] and [Commands] do not need: it is kept
-// for each pod that waits.
+// Trim leaves out of an explanation what [Lines], [Commands] and an answer in a few words do not
+// need: it is kept for each pod that waits.
 func Trim(e *api.Explanation) *api.Explanation {
-	kept := &api.Explanation{Target: e.Target, Verdict: e.Verdict, Summary: e.Summary, Remedies: e.Remedies, MoreRemedies: e.MoreRemedies, NextSteps: e.NextSteps}
+	kept := &api.Explanation{Target: e.Target, Verdict: e.Verdict, Code: e.Code, Summary: e.Summary, Remedies: e.Remedies, MoreRemedies: e.MoreRemedies, NextSteps: e.NextSteps}
 	if e.Outlook != nil {
 		kept.Outlook = &api.Outlook{Fits: e.Outlook.Fits, Message: e.Outlook.Message}
 	}
