@@ -33,7 +33,7 @@ func (p *Page) causes() box {
 			return "Cause " + rows[i].Number, []string{rows[i].Message, rows[i].Step}
 		},
 		lines: func(i int) func(int) []string { return rows[i].Lines },
-		rows:  p.causeRows,
+		rows:  func(width int) (string, []string) { return p.causeRows(width, nil) },
 	}
 }
 
@@ -52,22 +52,24 @@ const withPods = 40
 // line of pods gives a reason, if there is room.
 const withThen = 100
 
-func (p *Page) causeRows(width int) (titles string, lines []string) {
+// causeNumber returns the signs and the number of a cause.
+func (p *Page) causeNumber(c *Cause) string {
+	last := widest(p.model.Causes.Rows, func(c *Cause) string { return c.Number }, 1, 4)
+	return c.Mark + cmp.Or(c.Sign, " ") + strings.Repeat(" ", max(last+1-len(c.Number), 0)) + c.Number
+}
+
+// messageColumn is the place of the message among the columns of causes.
+const messageColumn = 2
+
+func (p *Page) causeColumns(width int) []column {
 	rows := p.model.Causes.Rows
-	last := widest(rows, func(c *Cause) string { return c.Number }, 1, 4)
-	number := func(c *Cause) string {
-		return c.Mark + cmp.Or(c.Sign, " ") + strings.Repeat(" ", max(last+1-len(c.Number), 0)) + c.Number
-	}
 	columns := []column{
-		{"", widest(rows, number, 2, 7), false},
+		{"", widest(rows, p.causeNumber, 2, 7), false},
 		{"since", widest(rows, func(c *Cause) string { return c.Age }, 5, 6), false},
 		{"", 0, true},
 		{"pods", 4, false},
 		{"who", widest(rows, func(c *Cause) string { return c.Who }, 3, 5), true},
 		{"then", widest(rows, func(c *Cause) string { return c.Then }, 4, width/4), true},
-	}
-	if p.plain {
-		return "", p.plainCauses(width)
 	}
 	// The causes matter more than what changes then.
 	longest := widest(rows, func(c *Cause) string { return render.Escape(c.Message) }, 0, width)
@@ -77,17 +79,59 @@ func (p *Page) causeRows(width int) (titles string, lines []string) {
 	if width < withPods {
 		columns[3].width = 0
 	}
-	return p.table(width, columns, 2, len(rows), func(i int) []cellText {
+	return columns
+}
+
+// causeRows draws causes: of those in whole, the first line of the message.
+func (p *Page) causeRows(width int, whole map[int][]string) (titles string, lines []string) {
+	rows := p.model.Causes.Rows
+	if p.plain {
+		return "", p.plainCauses(width)
+	}
+	return p.table(width, p.causeColumns(width), messageColumn, len(rows), func(i int) []cellText {
 		c := &rows[i]
+		message := c.Message
+		if lines := whole[i]; lines != nil {
+			message = strings.TrimSpace(lines[0])
+		}
 		return []cellText{
-			{number(c), c.Tone},
+			{p.causeNumber(c), c.Tone},
 			{c.Age, widget.Plain},
-			{c.Message, widget.Plain},
+			{message, widget.Plain},
 			{someOrNone(c.Pods), widget.Plain},
 			{c.Who, widget.Plain},
 			{c.Then, widget.Faint},
 		}
 	})
+}
+
+// unfold shows the ends of causes that are cut, as far as groups leave lines for them.
+func (p *Page) unfold(groups []group, height int) {
+	for i := range groups {
+		height -= groups[i].height + 1
+	}
+	at := slices.IndexFunc(groups, func(g group) bool { return g.boxes[0].name == "causes" })
+	if at < 0 || height <= 0 {
+		return
+	}
+	b := &groups[at].boxes[0]
+	columns := p.causeColumns(b.width)
+	margin := strings.Repeat(" ", totalOf(columns[:messageColumn]))
+	room := max(b.width-totalOf(columns), leastName)
+	b.under = map[int][]string{}
+	for i := range p.model.Causes.Rows {
+		lines := strings.Split(ansi.Wrap(render.Escape(p.model.Causes.Rows[i].Message), room, ""), "\n")
+		more := len(lines) - 1
+		if more == 0 || more > height {
+			continue
+		}
+		for j := range lines {
+			lines[j] = margin + lines[j]
+		}
+		b.under[i] = lines
+		height, b.height, groups[at].height = height-more, b.height+more, groups[at].height+more
+	}
+	b.rows = func(width int) (string, []string) { return p.causeRows(width, b.under) }
 }
 
 // plainCauses returns causes as a status has them: nothing of them is cut.

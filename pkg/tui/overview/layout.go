@@ -46,6 +46,8 @@ type box struct {
 	none  string
 	// rest says more about the rows that are not shown, behind their number; nil for nothing.
 	rest func(shown int) string
+	// under are the lines of rows that have several: the first is the row, and the others stand under it.
+	under map[int][]string
 	// cells are the cells of a map, in place of rows. The box has one key then.
 	cells *widget.HeatMap
 
@@ -87,6 +89,19 @@ func (s *screen) selected(key string) (*box, int) {
 		}
 	}
 	return nil, -1
+}
+
+// rowAt returns the row on a line below the title; a negative one for the title.
+func (b *box) rowAt(line int) int {
+	if line < 0 {
+		return line
+	}
+	for i := range b.shown {
+		if line -= max(len(b.under[i]), 1); line < 0 {
+			return i
+		}
+	}
+	return line + b.shown
 }
 
 // opens returns the item behind the row, or the line, with a key.
@@ -217,6 +232,7 @@ func (p *Page) layout() *screen {
 	}
 	height := p.height - len(s.verdict) - s.remark
 	s.above, s.left, s.below = p.fit(s.left, height)
+	p.unfold(s.left, height)
 	if len(s.right) > 0 {
 		b, at := s.selected(p.selected)
 		s.right[0].boxes[0] = p.details(b, at, s.rightWidth-separator)
@@ -327,7 +343,7 @@ func (s *screen) at(x, y int) (b *box, column, row int) {
 		for i := range g.boxes {
 			b := &g.boxes[i]
 			if x >= from && x < from+b.width {
-				return b, x - from, line - 1
+				return b, x - from, b.rowAt(line - 1)
 			}
 			from += b.width + separator
 		}

@@ -245,6 +245,15 @@ func (p *Page) draw(b *box) []string {
 	}
 	for i := range b.shown {
 		lines = append(lines, p.row(rows[i], keys[i], b.width))
+		for j, line := range b.under[i] {
+			switch {
+			case j == 0:
+			case keys[i] == p.selected:
+				lines = append(lines, p.look.Select(widget.Padded(line, b.width)))
+			default:
+				lines = append(lines, line)
+			}
+		}
 	}
 	if hidden := b.count - b.shown; hidden > 0 && b.hasRest() {
 		text := p.look.Glyphs.More + english.Thousands(hidden) + " more"

@@ -6,6 +6,7 @@ package overview
 import (
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -360,5 +361,24 @@ func TestPageStays(t *testing.T) {
 			t.Errorf("%s: the page stays as it was", name)
 		}
 		before = after
+	}
+}
+
+// TestLongCauseIsWhole shows the end of a cause on a line of its own where there is room, and opens the
+// cause from there.
+func TestLongCauseIsWhole(t *testing.T) {
+	m := model(1)
+	m.Causes.Rows[0].Message = strings.Repeat("word ", 30) + "the end"
+	m.Causes.Rows = append(m.Causes.Rows, Cause{Key: "other", Number: "2", Message: "another cause", Open: "cause 2"})
+	p := page(120, 40, m)
+	lines := strings.Split(text(p), "\n")
+	end := slices.IndexFunc(lines, func(line string) bool { return strings.HasSuffix(strings.TrimSpace(line), "the end") })
+	if end < 0 || !strings.Contains(lines[end+1], "another cause") || len(lines) != 40 {
+		t.Fatalf("the end is cut:\n%s", text(p))
+	}
+	for line, want := range map[int]string{end - 1: "cause 1", end: "cause 1", end + 1: "cause 2"} {
+		if p.Click(20, line); p.Selected() != want {
+			t.Errorf("line %d opens %v, want %s", line, p.Selected(), want)
+		}
 	}
 }
