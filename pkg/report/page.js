@@ -107,7 +107,7 @@
       var group = d.createElement("div");
       if (by >= 0) {
         var h = d.createElement("h3");
-        h.textContent = g + ": " + groups[g].length + (groups[g].length === 1 ? " node, " : " nodes, ") + used + " of " + total + " in use" + (trouble ? ", " + trouble + " with trouble" : "");
+        h.textContent = g + ": " + groups[g].length.toLocaleString("en") + (groups[g].length === 1 ? " node, " : " nodes, ") + used + " of " + total + " in use" + (trouble ? ", " + trouble + " with trouble" : "");
         group.appendChild(h);
       }
       group.appendChild(box);
