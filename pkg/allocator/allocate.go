@@ -16,7 +16,6 @@ import (
 	"k8s.io/apimachinery/pkg/util/uuid"
 	"k8s.io/utils/ptr"
 
-	"github.com/kubectl-dra/kubectl-dra/pkg/behavior"
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 )
 
@@ -30,7 +29,7 @@ func Allocate(ctx context.Context, q Question) ([]resourceapi.AllocationResult, 
 		}
 	}
 	switch done, err := s.next(position{}, false, 0); {
-	case errors.Is(err, errTooMany) && s.Behaves(behavior.Permutes) && !s.Facts.Gates.Enabled(cluster.GatePrioritizedList):
+	case errors.Is(err, errTooMany) && s.Behaves(cluster.Permutes) && !s.Facts.Gates.Enabled(cluster.GatePrioritizedList):
 		// The implementation that knows no alternatives has no such error.
 		return nil, nil
 	case err != nil:

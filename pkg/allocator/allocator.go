@@ -12,7 +12,6 @@ import (
 	"k8s.io/dynamic-resource-allocation/cel"
 	"k8s.io/dynamic-resource-allocation/structured"
 
-	"github.com/kubectl-dra/kubectl-dra/pkg/behavior"
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
@@ -37,10 +36,10 @@ type Allocator struct {
 
 	opts    []Option
 	timeout time.Duration
-	// poolErrorsPerNode is the opposite of [behavior.AllPoolErrorEndsAttempt].
+	// poolErrorsPerNode is the opposite of [cluster.AllPoolErrorEndsAttempt].
 	poolErrorsPerNode bool
 	// differences are the behaviors of the search that the release has, see [Allocator.Differs].
-	differences []behavior.Behavior
+	differences []cluster.Behavior
 
 	features structured.Features
 	celCache *cel.Cache
@@ -85,7 +84,7 @@ func allocatorFor(facts *cluster.Cluster, opts []Option) *Allocator {
 			a.differences = append(a.differences, b)
 		}
 	}
-	a.poolErrorsPerNode = !facts.Behaves(behavior.AllPoolErrorEndsAttempt)
+	a.poolErrorsPerNode = !facts.Behaves(cluster.AllPoolErrorEndsAttempt)
 	for _, opt := range opts {
 		opt(a)
 	}
@@ -93,12 +92,12 @@ func allocatorFor(facts *cluster.Cluster, opts []Option) *Allocator {
 }
 
 // searchBehaviors lists the behaviors of earlier releases that [Allocate] repeats.
-// [behavior.Permutes] alone changes no verdict.
-func searchBehaviors() []behavior.Behavior {
-	return []behavior.Behavior{
-		behavior.AllWithCountersPanics, behavior.CountsOverflow, behavior.RejectedKeepsCounters, behavior.CountersByPoolName,
-		behavior.SharesChargedTwice, behavior.SharesNotCharged, behavior.CountersConcernAll, behavior.DistinctPerRequest,
-		behavior.AllLeavesOutFull, behavior.CapacityWraps, behavior.AlternativesMixedUp,
+// [cluster.Permutes] alone changes no verdict.
+func searchBehaviors() []cluster.Behavior {
+	return []cluster.Behavior{
+		cluster.AllWithCountersPanics, cluster.CountsOverflow, cluster.RejectedKeepsCounters, cluster.CountersByPoolName,
+		cluster.SharesChargedTwice, cluster.SharesNotCharged, cluster.CountersConcernAll, cluster.DistinctPerRequest,
+		cluster.AllLeavesOutFull, cluster.CapacityWraps, cluster.AlternativesMixedUp,
 	}
 }
 

@@ -10,7 +10,7 @@ import (
 	resourceapi "k8s.io/api/resource/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 
-	"github.com/kubectl-dra/kubectl-dra/pkg/behavior"
+	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 )
 
 // enough reports whether a device has the capacity that a request takes: of the rest, or of
@@ -25,7 +25,7 @@ func (s *search) enough(r *request, at int, left bool) (bool, error) {
 		}
 	}
 	takes := s.takes(r, d)
-	if !s.Behaves(behavior.CapacityWraps) {
+	if !s.Behaves(cluster.CapacityWraps) {
 		for capacity, amount := range takes {
 			if amount.Sign() < 0 || overflows(askedOf(r, capacity), d.Capacity[capacity].RequestPolicy) {
 				return false, fmt.Errorf("claim %s, request %s: checking capacity for device %s: capacity %q cannot be represented", name(r.Claim), r.Name, d.ID, capacity)
@@ -96,7 +96,7 @@ func (s *search) taken(asked *resource.Quantity, capacity resourceapi.DeviceCapa
 			steps++
 		}
 		format := valid.Step.Format
-		if s.Behaves(behavior.CapacityWraps) {
+		if s.Behaves(cluster.CapacityWraps) {
 			format = resource.BinarySI
 		}
 		return *resource.NewQuantity(low+step*steps, format)

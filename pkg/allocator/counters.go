@@ -7,7 +7,6 @@ import (
 	resourceapi "k8s.io/api/resource/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 
-	"github.com/kubectl-dra/kubectl-dra/pkg/behavior"
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 )
 
@@ -31,7 +30,7 @@ func newCounters(q Question) counters { return counters{q, map[string]*account{}
 // alone, pools of one name share the account of the pool that is asked about first.
 func (c *counters) of(d *device) *account {
 	key := d.pool.Pool.Name
-	if !c.Behaves(behavior.CountersByPoolName) {
+	if !c.Behaves(cluster.CountersByPoolName) {
 		key = d.pool.Pool.Driver + "/" + key
 	}
 	if known := c.accounts[key]; known != nil {
@@ -75,7 +74,7 @@ func (c *counters) pays(id cluster.DeviceID) bool {
 	if c.Facts.Usage.InUse(id) {
 		return true
 	}
-	return !c.Behaves(behavior.SharesNotCharged) && (c.Facts.Usage.Shared(id) || c.Facts.Usage.Consumed(id) != nil)
+	return !c.Behaves(cluster.SharesNotCharged) && (c.Facts.Usage.Shared(id) || c.Facts.Usage.Consumed(id) != nil)
 }
 
 // charge charges the counters of a device and reports whether there is enough: all counters

@@ -13,14 +13,13 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 
 	tc "github.com/kubectl-dra/kubectl-dra/internal/testcluster"
-	"github.com/kubectl-dra/kubectl-dra/pkg/behavior"
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 )
 
 // TestEarlierEqualsUpstream holds the search of earlier releases, without any of their bugs,
 // against the library, for all that these releases know.
 func TestEarlierEqualsUpstream(t *testing.T) {
-	none := func(behavior.Behavior) bool { return false }
+	none := func(cluster.Behavior) bool { return false }
 	for channel, gates := range tc.Channels() {
 		if channel == cluster.ChannelExperimental {
 			continue

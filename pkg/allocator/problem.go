@@ -9,7 +9,6 @@ import (
 
 	resourceapi "k8s.io/api/resource/v1"
 
-	"github.com/kubectl-dra/kubectl-dra/pkg/behavior"
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 )
 
@@ -27,7 +26,7 @@ func (s *search) prepare(i int) error {
 		s.choices[i] = append(s.choices[i], c)
 		for k, spec := range alternatives {
 			key := matchKey{claim: i, choice: j, alternative: k}
-			if s.Behaves(behavior.AlternativesMixedUp) {
+			if s.Behaves(cluster.AlternativesMixedUp) {
 				key.alternative = max(0, k-1)
 			}
 			r, err := s.request(claim, spec, key)
@@ -37,7 +36,7 @@ func (s *search) prepare(i int) error {
 			s.choices[i][j].alternatives = append(s.choices[i][j].alternatives, r)
 			least = min(least, r.count)
 		}
-		if !s.Behaves(behavior.CountsOverflow) && least > resourceapi.AllocationResultsMaxSize-atLeast {
+		if !s.Behaves(cluster.CountsOverflow) && least > resourceapi.AllocationResultsMaxSize-atLeast {
 			return fmt.Errorf("claim %s, request %s: adding %d devices exceeds the claim limit of %d, with %d already accounted for", name(claim), claim.Spec.Devices.Requests[j].Name, least, resourceapi.AllocationResultsMaxSize, atLeast)
 		}
 		atLeast += least
@@ -46,7 +45,7 @@ func (s *search) prepare(i int) error {
 		return fmt.Errorf("claim %s: %d devices exceeds the claim limit of %d", name(claim), atLeast, resourceapi.AllocationResultsMaxSize)
 	}
 	if atLeast < 0 {
-		return &ReleasePanicError{behavior.CountsOverflow, fmt.Sprintf("claim %s: the counts of its requests have a sum that overflows", name(claim))}
+		return &ReleasePanicError{cluster.CountsOverflow, fmt.Sprintf("claim %s: the counts of its requests have a sum that overflows", name(claim))}
 	}
 	for j, c := range claim.Spec.Devices.Constraints {
 		constraint := &constraint{requests: c.Requests}
@@ -55,7 +54,7 @@ func (s *search) prepare(i int) error {
 			constraint.attribute = string(*c.MatchAttribute)
 		case c.DistinctAttribute != nil && s.Facts.Gates.Channel() != cluster.ChannelStable:
 			constraint.attribute, constraint.distinct = string(*c.DistinctAttribute), true
-			constraint.perRequest = s.Behaves(behavior.DistinctPerRequest)
+			constraint.perRequest = s.Behaves(cluster.DistinctPerRequest)
 		default:
 			return fmt.Errorf("claim %s, constraint #%d: empty constraint (unsupported constraint type?)", name(claim), j)
 		}
@@ -99,7 +98,7 @@ func (s *search) request(claim *resourceapi.ResourceClaim, spec *cluster.Request
 				continue
 			}
 			if s.consumableCapacity {
-				enough, err := s.enough(&r, at, s.Behaves(behavior.AllLeavesOutFull))
+				enough, err := s.enough(&r, at, s.Behaves(cluster.AllLeavesOutFull))
 				if err != nil {
 					return r, err
 				}

@@ -10,7 +10,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	resourceapi "k8s.io/api/resource/v1"
 
-	"github.com/kubectl-dra/kubectl-dra/pkg/behavior"
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 )
 
@@ -20,7 +19,7 @@ var ErrInvalidPool = errors.New("there are invalid resource pools")
 // ReleasePanicError means that the allocator panics, and with it the scheduler.
 type ReleasePanicError struct {
 	// Because is the bug.
-	Because behavior.Behavior
+	Because cluster.Behavior
 	text    string
 }
 
@@ -34,8 +33,8 @@ type Question struct {
 	Claims []*resourceapi.ResourceClaim
 	// Matches evaluates an expression for a device.
 	Matches func(ctx context.Context, expression string, device *cluster.Device) (bool, error)
-	// Behaves reports what the allocator does, see [behavior.Changes].
-	Behaves func(behavior.Behavior) bool
+	// Behaves reports what the allocator does, see [cluster.BehaviorChanges].
+	Behaves func(cluster.Behavior) bool
 }
 
 // request is one request, or one alternative of a prioritized list.

@@ -15,13 +15,12 @@ import (
 	"k8s.io/dynamic-resource-allocation/cel"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/selector"
-	"github.com/kubectl-dra/kubectl-dra/pkg/behavior"
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 )
 
 // WithPoolErrorsPerNode makes an error about an incomplete or invalid pool one of
 // the node, whatever the release of the cluster does: for clusters whose release is
-// not known. See [behavior.AllPoolErrorEndsAttempt].
+// not known. See [cluster.AllPoolErrorEndsAttempt].
 func WithPoolErrorsPerNode() Option {
 	return func(a *Allocator) { a.poolErrorsPerNode = true }
 }
@@ -37,7 +36,7 @@ func (a *Allocator) byRelease(v NodeVerdict) NodeVerdict {
 		v.Outcome = NodeError
 	}
 	var unending *selector.UnendingError
-	v.EndsAttempt = v.Outcome == Failed || v.Outcome == TimedOut && (a.Facts.Behaves(behavior.TimeoutEndsAttempt) || errors.As(v.Err, &unending))
+	v.EndsAttempt = v.Outcome == Failed || v.Outcome == TimedOut && (a.Facts.Behaves(cluster.TimeoutEndsAttempt) || errors.As(v.Err, &unending))
 	return v
 }
 
@@ -51,17 +50,17 @@ func Panics(err error) bool {
 // library's, for claims on a node. Counting devices by the rules of the library proves
 // nothing then.
 func (a *Allocator) Differs(node *corev1.Node, claims []*resourceapi.ResourceClaim) bool {
-	return len(a.differences) > 0 && slices.ContainsFunc(a.differences, func(b behavior.Behavior) bool {
+	return len(a.differences) > 0 && slices.ContainsFunc(a.differences, func(b cluster.Behavior) bool {
 		switch b {
-		case behavior.DistinctPerRequest:
+		case cluster.DistinctPerRequest:
 			return slices.ContainsFunc(claims, distinct)
-		case behavior.AllLeavesOutFull:
+		case cluster.AllLeavesOutFull:
 			return a.features.ConsumableCapacity && asks(claims, func(r *asking) bool { return r.all })
-		case behavior.CapacityWraps:
+		case cluster.CapacityWraps:
 			return a.features.ConsumableCapacity && asks(claims, func(r *asking) bool { return r.capacity })
-		case behavior.CountsOverflow:
+		case cluster.CountsOverflow:
 			return asks(claims, func(r *asking) bool { return r.count > resourceapi.AllocationResultsMaxSize })
-		case behavior.AlternativesMixedUp:
+		case cluster.AlternativesMixedUp:
 			return asks(claims, func(r *asking) bool { return r.all && r.alternative })
 		default:
 			return a.features.PartitionableDevices && a.hasCounters(node)
@@ -100,7 +99,7 @@ func distinct(claim *resourceapi.ResourceClaim) bool {
 }
 
 // asEarlier searches as the allocator of the cluster's release does.
-func (a *Allocator) asEarlier(ctx context.Context, node *corev1.Node, claims []*resourceapi.ResourceClaim, behaves func(behavior.Behavior) bool) ([]resourceapi.AllocationResult, error) {
+func (a *Allocator) asEarlier(ctx context.Context, node *corev1.Node, claims []*resourceapi.ResourceClaim, behaves func(cluster.Behavior) bool) ([]resourceapi.AllocationResult, error) {
 	pools, err := a.Facts.Pools.For(node)
 	if err != nil {
 		return nil, err
@@ -127,13 +126,13 @@ func (a *Allocator) asEarlier(ctx context.Context, node *corev1.Node, claims []*
 
 // Because finds the bug of the cluster's release that decides about claims on a node: without
 // it, the outcome is another one. It is empty if there is none.
-func (a *Allocator) Because(ctx context.Context, node *corev1.Node, claims []*resourceapi.ResourceClaim, fits bool) behavior.Behavior {
+func (a *Allocator) Because(ctx context.Context, node *corev1.Node, claims []*resourceapi.ResourceClaim, fits bool) cluster.Behavior {
 	if !a.Differs(node, claims) {
 		return ""
 	}
-	without := map[behavior.Behavior]bool{}
+	without := map[cluster.Behavior]bool{}
 	decides := func() bool {
-		allocations, err := a.asEarlier(ctx, node, claims, func(b behavior.Behavior) bool { return a.Facts.Behaves(b) && !without[b] })
+		allocations, err := a.asEarlier(ctx, node, claims, func(b cluster.Behavior) bool { return a.Facts.Behaves(b) && !without[b] })
 		return ctx.Err() == nil && (err == nil && allocations != nil) != fits
 	}
 	for _, b := range a.differences {

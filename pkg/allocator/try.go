@@ -11,7 +11,6 @@ import (
 	resourceapi "k8s.io/api/resource/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 
-	"github.com/kubectl-dra/kubectl-dra/pkg/behavior"
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 )
 
@@ -52,13 +51,13 @@ func (s *search) next(p position, chosen bool, from int) (bool, error) {
 	}
 	has := len(s.results[p.claim])
 	if tooMany := r.count-p.device > resourceapi.AllocationResultsMaxSize-has; tooMany &&
-		(!s.Behaves(behavior.CountsOverflow) || has+r.count-p.device > resourceapi.AllocationResultsMaxSize) {
+		(!s.Behaves(cluster.CountsOverflow) || has+r.count-p.device > resourceapi.AllocationResultsMaxSize) {
 		return false, errTooMany
 	}
 	if r.All() {
 		after := p
 		after.device++
-		if s.Behaves(behavior.AlternativesMixedUp) {
+		if s.Behaves(cluster.AlternativesMixedUp) {
 			after.alternative = 0
 		}
 		taken, done, err := s.try(p, after, r.all[p.device], 0, chosen)
@@ -110,7 +109,7 @@ func (s *search) anyDevice(p position, r *request, chosen bool, from int) (bool,
 		}
 		after, next := p, at+1
 		after.device++
-		if s.Behaves(behavior.Permutes) || s.Facts.Gates.Channel() == cluster.ChannelStable {
+		if s.Behaves(cluster.Permutes) || s.Facts.Gates.Channel() == cluster.ChannelStable {
 			next = 0
 		}
 		if _, done, err := s.try(p, after, at, next, chosen); err != nil || done {
@@ -146,15 +145,15 @@ func (s *search) take(p position, at int) (func(), error) {
 	}
 	charged := false
 	if len(d.ConsumesCounters) > 0 && (!d.shared || !s.sharedAlready(d)) {
-		if r.All() && s.Behaves(behavior.AllWithCountersPanics) {
-			return nil, &ReleasePanicError{behavior.AllWithCountersPanics, fmt.Sprintf("claim %s, request %s: device %s consumes counters", name(r.Claim), r.Name, d.ID)}
+		if r.All() && s.Behaves(cluster.AllWithCountersPanics) {
+			return nil, &ReleasePanicError{cluster.AllWithCountersPanics, fmt.Sprintf("claim %s, request %s: device %s consumes counters", name(r.Claim), r.Name, d.ID)}
 		}
 		if !s.counters.charge(d) {
 			return nil, nil
 		}
 		charged = true
 	}
-	leaks := s.Behaves(behavior.RejectedKeepsCounters)
+	leaks := s.Behaves(cluster.RejectedKeepsCounters)
 	giveUp := func() {
 		if charged && !leaks {
 			s.counters.release(d)
@@ -229,7 +228,7 @@ func (s *search) sharedAlready(d *device) bool {
 	if s.Facts.Usage.Consumed(d.ID) != nil || d.shares != nil {
 		return true
 	}
-	return s.Facts.Usage.Shared(d.ID) && !s.Behaves(behavior.SharesNotCharged) && !s.Behaves(behavior.SharesChargedTwice)
+	return s.Facts.Usage.Shared(d.ID) && !s.Behaves(cluster.SharesNotCharged) && !s.Behaves(cluster.SharesChargedTwice)
 }
 
 func (s *search) inUse(d *device) bool {

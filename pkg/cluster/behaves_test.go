@@ -7,7 +7,6 @@ import (
 	"testing"
 
 	tc "github.com/kubectl-dra/kubectl-dra/internal/testcluster"
-	"github.com/kubectl-dra/kubectl-dra/pkg/behavior"
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 )
 
@@ -16,21 +15,21 @@ import (
 func TestBehaves(t *testing.T) {
 	tests := map[string]struct {
 		version, emulator string
-		behavior          behavior.Behavior
+		behavior          cluster.Behavior
 		want              bool
 	}{
-		"before the fix":                                 {version: "v1.36.1", behavior: behavior.MixedClaimsFailScore, want: true},
-		"with the fix":                                   {version: "v1.36.2", behavior: behavior.MixedClaimsFailScore},
-		"with the fix of another branch":                 {version: "v1.35.6", behavior: behavior.MixedClaimsFailScore},
-		"not supported: as the last patch of the oldest": {version: "v1.34.0", behavior: behavior.MixedClaimsFailScore},
-		"not supported: as what the oldest does":         {version: "v1.33.9", behavior: behavior.UnsortedPools, want: true},
-		"of a vendor":                                    {version: "v1.36.1-gke.100", behavior: behavior.AllWithCountersPanics, want: true},
-		"since a release":                                {version: "v1.36.0", behavior: behavior.TimeoutEndsAttempt, want: true},
-		"without the fix in any patch":                   {version: "v1.37.2", behavior: behavior.AllPoolErrorEndsAttempt, want: true},
-		"newer than the library":                         {version: "v1.38.0", behavior: behavior.AllPoolErrorEndsAttempt},
-		"not known: that of the library":                 {behavior: behavior.TimeoutEndsAttempt, want: true},
-		"an old API, emulated by new code":               {version: "v1.35.0", emulator: "v1.37.1", behavior: behavior.UnsortedPools},
-		"an old API and its own code":                    {version: "v1.35.0", behavior: behavior.UnsortedPools, want: true},
+		"before the fix":                                 {version: "v1.36.1", behavior: cluster.MixedClaimsFailScore, want: true},
+		"with the fix":                                   {version: "v1.36.2", behavior: cluster.MixedClaimsFailScore},
+		"with the fix of another branch":                 {version: "v1.35.6", behavior: cluster.MixedClaimsFailScore},
+		"not supported: as the last patch of the oldest": {version: "v1.34.0", behavior: cluster.MixedClaimsFailScore},
+		"not supported: as what the oldest does":         {version: "v1.33.9", behavior: cluster.UnsortedPools, want: true},
+		"of a vendor":                                    {version: "v1.36.1-gke.100", behavior: cluster.AllWithCountersPanics, want: true},
+		"since a release":                                {version: "v1.36.0", behavior: cluster.TimeoutEndsAttempt, want: true},
+		"without the fix in any patch":                   {version: "v1.37.2", behavior: cluster.AllPoolErrorEndsAttempt, want: true},
+		"newer than the library":                         {version: "v1.38.0", behavior: cluster.AllPoolErrorEndsAttempt},
+		"not known: that of the library":                 {behavior: cluster.TimeoutEndsAttempt, want: true},
+		"an old API, emulated by new code":               {version: "v1.35.0", emulator: "v1.37.1", behavior: cluster.UnsortedPools},
+		"an old API and its own code":                    {version: "v1.35.0", behavior: cluster.UnsortedPools, want: true},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -11,7 +11,6 @@ import (
 	resourceapi "k8s.io/api/resource/v1"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/selector"
-	"github.com/kubectl-dra/kubectl-dra/pkg/behavior"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
@@ -98,12 +97,12 @@ func (c *Cluster) publishes(other *Cluster) bool {
 
 // release looks up the behaviors of schedulers of the snapshot's release, given those that
 // messages prove.
-func (c *Cluster) release(proved map[behavior.Behavior]*corev1.Pod) {
+func (c *Cluster) release(proved map[Behavior]*corev1.Pod) {
 	snap := c.Snapshot
 	if version := snap.BinaryVersion(); version != "" {
-		c.behaviors = behavior.Of(version)
+		c.behaviors = BehaviorsOf(version)
 	} else {
-		c.behaviors, c.varying = behavior.Within(uint(max(snap.Skew.From, 0)), uint(max(snap.Skew.To, 0)))
+		c.behaviors, c.varying = behaviorsWithin(uint(max(snap.Skew.From, 0)), uint(max(snap.Skew.To, 0)))
 	}
 	if !snap.OtherRelease {
 		c.proved = proved
@@ -117,7 +116,7 @@ func (c *Cluster) release(proved map[behavior.Behavior]*corev1.Pod) {
 
 // provedIn returns the behaviors that are proved after a change: what a scheduler has proved
 // holds when its message is gone. pods are the changed pods, nil if they are not known.
-func (c *Cluster) provedIn(d *Delta, pods *difference[*corev1.Pod]) map[behavior.Behavior]*corev1.Pod {
+func (c *Cluster) provedIn(d *Delta, pods *difference[*corev1.Pod]) map[Behavior]*corev1.Pod {
 	if d.After.OtherRelease {
 		return nil
 	}
@@ -128,7 +127,7 @@ func (c *Cluster) provedIn(d *Delta, pods *difference[*corev1.Pod]) map[behavior
 	proved := maps.Clone(c.proved)
 	for so, pod := range provedBy(d.After, changed) {
 		if proved == nil {
-			proved = map[behavior.Behavior]*corev1.Pod{}
+			proved = map[Behavior]*corev1.Pod{}
 		}
 		if proved[so] == nil {
 			proved[so] = pod
@@ -139,12 +138,12 @@ func (c *Cluster) provedIn(d *Delta, pods *difference[*corev1.Pod]) map[behavior
 
 // provedBy returns the behaviors that messages of the scheduler about pods that wait prove:
 // in conditions, and in events where there is none.
-func provedBy(snap *snapshot.Snapshot, pods []*corev1.Pod) map[behavior.Behavior]*corev1.Pod {
-	var proved map[behavior.Behavior]*corev1.Pod
+func provedBy(snap *snapshot.Snapshot, pods []*corev1.Pod) map[Behavior]*corev1.Pod {
+	var proved map[Behavior]*corev1.Pod
 	look := func(pod *corev1.Pod, text string) {
-		if so, proves := behavior.ProvedBy(text); proves && proved[so] == nil {
+		if so, proves := behaviorProvedBy(text); proves && proved[so] == nil {
 			if proved == nil {
-				proved = map[behavior.Behavior]*corev1.Pod{}
+				proved = map[Behavior]*corev1.Pod{}
 			}
 			proved[so] = pod
 		}

@@ -14,7 +14,6 @@ import (
 	resourceapi "k8s.io/api/resource/v1"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/selector"
-	"github.com/kubectl-dra/kubectl-dra/pkg/behavior"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
@@ -32,13 +31,13 @@ type Cluster struct {
 	// Evaluators evaluate selectors for devices as the allocator sees them. Amended
 	// clusters with the same devices share them.
 	Evaluators *selector.Evaluators
-	// behaviors are the behaviors of the release's scheduler, see [behavior.Changes], and
+	// behaviors are the behaviors of the release's scheduler, see [BehaviorChanges], and
 	// varying the behaviors in which the possible releases of the cluster differ.
-	behaviors, varying map[behavior.Behavior]bool
+	behaviors, varying map[Behavior]bool
 	lost               func() []LostPool
 	waiting            func() []*corev1.Pod
 	// proved has, by behavior, a pod with a message of the scheduler that proves it.
-	proved map[behavior.Behavior]*corev1.Pod
+	proved map[Behavior]*corev1.Pod
 	// memory has the results of packages above.
 	memory *memory
 	// amended counts the amendments that led to this cluster, plus one.
@@ -103,14 +102,14 @@ func (c *Cluster) MapsNodeResources(allocations []resourceapi.AllocationResult) 
 
 // Proof returns a pod with a message that only a scheduler with a behavior writes, nil if
 // there is none.
-func (c *Cluster) Proof(so behavior.Behavior) *corev1.Pod { return c.proved[so] }
+func (c *Cluster) Proof(so Behavior) *corev1.Pod { return c.proved[so] }
 
 // Behaves reports whether the scheduler of the cluster's release has a behavior. If the
 // release is not known, the newest kubelet's release counts, or the library's.
-func (c *Cluster) Behaves(so behavior.Behavior) bool { return c.behaviors[so] }
+func (c *Cluster) Behaves(so Behavior) bool { return c.behaviors[so] }
 
 // Varies reports whether the release is not known, and a behavior depends on it.
-func (c *Cluster) Varies(so behavior.Behavior) bool { return c.varying[so] }
+func (c *Cluster) Varies(so Behavior) bool { return c.varying[so] }
 
 // Scheduler names the kube-scheduler whose behaviors count.
 func (c *Cluster) Scheduler() string {
@@ -121,7 +120,7 @@ func (c *Cluster) Scheduler() string {
 }
 
 // Fixed returns the pull request that ends a behavior of the scheduler, and the first
-// release that has it, see [behavior.Fixed].
-func (c *Cluster) Fixed(b behavior.Behavior) (upstream int, release string) {
-	return behavior.Fixed(b, cmp.Or(c.Snapshot.BinaryVersion(), fmt.Sprintf("1.%d.999", c.Snapshot.Skew.From)))
+// release that has it, see [fixedBehavior].
+func (c *Cluster) Fixed(b Behavior) (upstream int, release string) {
+	return fixedBehavior(b, cmp.Or(c.Snapshot.BinaryVersion(), fmt.Sprintf("1.%d.999", c.Snapshot.Skew.From)))
 }

@@ -14,7 +14,6 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/kubectl-dra/kubectl-dra/pkg/behavior"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
@@ -116,7 +115,7 @@ func (r *reach) pod(was, is *corev1.Pod) {
 // proves reports whether a message of the scheduler about a pod tells how the scheduler of the
 // cluster behaves.
 func proves(pod *corev1.Pod) bool {
-	_, proof := behavior.ProvedBy(scheduled(pod).Message)
+	_, proof := behaviorProvedBy(scheduled(pod).Message)
 	return proof
 }
 

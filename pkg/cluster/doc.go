@@ -4,7 +4,9 @@
 // Package cluster has the facts of a snapshot that decide what can be allocated:
 // pools and devices as a node sees them, who has which device, what partitions
 // leave of their pools, taints and whom they evict, the claims of a pod, and which
-// nodes a pod can use. Each is a type of its own; [Cluster] has them all.
+// nodes a pod can use. Each is a type of its own; [Cluster] has them all. [BehaviorChanges]
+// is the table of what kube-scheduler does in some releases and not in others, with the same
+// feature gates.
 //
 // [Cluster.Amended] gives the facts of another snapshot, and is what sequences of
 // changes are decided with: gangs, queues, plans, evictions. They are those that [New]

@@ -11,7 +11,6 @@ import (
 	"k8s.io/dynamic-resource-allocation/cel"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/selector"
-	"github.com/kubectl-dra/kubectl-dra/pkg/behavior"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
@@ -71,14 +70,14 @@ type features struct {
 	// devices.
 	taintRules, openRules bool
 	// countersConcernAll is true if slices with counter sets concern every node: in the
-	// stable channel, and in releases with [behavior.CountersConcernAll].
+	// stable channel, and in releases with [CountersConcernAll].
 	countersConcernAll bool
 }
 
 // stable reports whether the features select the stable channel.
 func (f *features) stable() bool { return f.channel == ChannelStable }
 
-func newGates(snap *snapshot.Snapshot, behaviors map[behavior.Behavior]bool) *Gates {
+func newGates(snap *snapshot.Snapshot, behaviors map[Behavior]bool) *Gates {
 	g := &Gates{
 		snap:  &snapshot.Snapshot{ServerVersion: snap.ServerVersion, Emulator: snap.Emulator, Skew: snap.Skew, OtherRelease: snap.OtherRelease, Gates: snap.Gates},
 		known: map[string]snapshot.Gate{},
@@ -92,7 +91,7 @@ func newGates(snap *snapshot.Snapshot, behaviors map[behavior.Behavior]bool) *Ga
 	} {
 		g.known[name] = snap.Gate(name)
 	}
-	g.listsCompared = g.Enabled(GateListTypeAttributes) && !behaviors[behavior.ListsNotCompared]
+	g.listsCompared = g.Enabled(GateListTypeAttributes) && !behaviors[ListsNotCompared]
 	g.features = features{
 		channel:                channelOf(g.Enabled, g.listsCompared),
 		compatibilityGroups:    g.Enabled(GateCompatibilityGroups),
@@ -102,9 +101,9 @@ func newGates(snap *snapshot.Snapshot, behaviors map[behavior.Behavior]bool) *Ga
 		optionalNodeOperations: g.Enabled(GateOptionalNodeOps),
 		partitionableDevices:   g.Enabled(GatePartitionableDevices),
 		taintRules:             g.Enabled(GateDeviceTaintRules) && g.Enabled(GateDeviceTaints),
-		openRules:              behaviors[behavior.OpenRuleTaintsAll],
+		openRules:              behaviors[OpenRuleTaintsAll],
 	}
-	g.countersConcernAll = g.stable() || behaviors[behavior.CountersConcernAll]
+	g.countersConcernAll = g.stable() || behaviors[CountersConcernAll]
 	g.tolerationOperators = g.Enabled("TaintTolerationComparisonOperators")
 	g.enabled = sync.OnceValue(g.findFeatures)
 	return g
@@ -151,7 +150,7 @@ type Features struct {
 func (g *Gates) Features() Features { return g.enabled() }
 
 func (g *Gates) findFeatures() Features {
-	f := Features{Library: behavior.Library, Channel: g.channel, Cluster: g.snap.ServerVersion}
+	f := Features{Library: Library, Channel: g.channel, Cluster: g.snap.ServerVersion}
 	weakest := -1
 	order := []snapshot.GateSource{snapshot.GateFromFlag, snapshot.GateFromMetrics, snapshot.GateFromDefault}
 	for name, gate := range g.known {

@@ -11,7 +11,6 @@ import (
 	gocmp "github.com/google/go-cmp/cmp"
 
 	tc "github.com/kubectl-dra/kubectl-dra/internal/testcluster"
-	"github.com/kubectl-dra/kubectl-dra/pkg/behavior"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
@@ -22,22 +21,22 @@ func TestFeatures(t *testing.T) {
 	}{
 		"stable": {
 			snap: tc.Snapshot(tc.Gates{GateAdminAccess, GatePrioritizedList}),
-			want: Features{Library: behavior.Library, Channel: "stable", Cluster: "v1.37.1", Source: "flag", Enabled: []string{GateAdminAccess, GatePrioritizedList}},
+			want: Features{Library: Library, Channel: "stable", Cluster: "v1.37.1", Source: "flag", Enabled: []string{GateAdminAccess, GatePrioritizedList}},
 		},
 		"incubating": {
 			snap: tc.Snapshot(tc.Gates{GateConsumableCapacity}),
-			want: Features{Library: behavior.Library, Channel: "incubating", Cluster: "v1.37.1", Source: "flag", Enabled: []string{GateConsumableCapacity}},
+			want: Features{Library: Library, Channel: "incubating", Cluster: "v1.37.1", Source: "flag", Enabled: []string{GateConsumableCapacity}},
 		},
 		"experimental": {
 			snap: tc.Snapshot(tc.Gates{GateListTypeAttributes}),
-			want: Features{Library: behavior.Library, Channel: "experimental", Cluster: "v1.37.1", Source: "flag", Enabled: []string{GateListTypeAttributes}},
+			want: Features{Library: Library, Channel: "experimental", Cluster: "v1.37.1", Source: "flag", Enabled: []string{GateListTypeAttributes}},
 		},
 		"defaults of a version, one gate from the metrics": {
 			snap: &snapshot.Snapshot{ServerVersion: "v1.34.2", Gates: map[string]snapshot.Gate{
 				GateDeviceTaints: {Enabled: true, Source: snapshot.GateFromMetrics},
 			}},
 			want: Features{
-				Library: behavior.Library, Channel: "stable", Cluster: "v1.34.2", Source: "default",
+				Library: Library, Channel: "stable", Cluster: "v1.34.2", Source: "default",
 				Enabled: []string{GateAdminAccess, GateDeviceTaints, GatePrioritizedList, GateDeviceStatus, GateFilterTimeout},
 			},
 		},
@@ -65,7 +64,7 @@ func TestLibraryVersion(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !strings.Contains(string(gomod), "k8s.io/dynamic-resource-allocation "+behavior.Library+"\n") {
-		t.Errorf("go.mod has another version than %s", behavior.Library)
+	if !strings.Contains(string(gomod), "k8s.io/dynamic-resource-allocation "+Library+"\n") {
+		t.Errorf("go.mod has another version than %s", Library)
 	}
 }

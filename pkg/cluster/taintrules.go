@@ -42,7 +42,7 @@ func patchedSlices(snap *snapshot.Snapshot, rulesEnabled, open bool) []*resource
 }
 
 // ruleTaints reports whether a rule taints a device for the scheduler. With open, a rule
-// without a selector taints all devices ([behavior.OpenRuleTaintsAll]).
+// without a selector taints all devices ([OpenRuleTaintsAll]).
 func ruleTaints(rule *resourceapi.DeviceTaintRule, id DeviceID, open bool) bool {
 	return ruleSelects(rule, id) || open && rule.Spec.DeviceSelector == nil
 }

@@ -13,7 +13,6 @@ import (
 	resourceapi "k8s.io/api/resource/v1"
 	"k8s.io/dynamic-resource-allocation/resourceclaim"
 
-	"github.com/kubectl-dra/kubectl-dra/pkg/behavior"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
@@ -25,7 +24,7 @@ type Taints struct {
 	usage  *Usage
 	claims *Claims
 	// behaves and varies are the functions of the cluster.
-	behaves, varies func(behavior.Behavior) bool
+	behaves, varies func(Behavior) bool
 }
 
 // Rule returns the DeviceTaintRule of a device's taint, or nil if it is from the device's
@@ -161,7 +160,7 @@ func toleratedFor(tolerations []resourceapi.DeviceToleration, taint resourceapi.
 // PodEvictions lists the taints for which a pod gets evicted, the earliest
 // first. A pod that is not scheduled is not evicted, nor is one because of a
 // claim that is not its own or not reserved for it, nor, in some releases, of the one
-// for its extended resources ([behavior.ExtendedNotEvicted]). One that has finished is,
+// for its extended resources ([ExtendedNotEvicted]). One that has finished is,
 // until its claims are released (podEvictionTime of the same controller).
 func (t *Taints) PodEvictions(pod *corev1.Pod) []Eviction {
 	if pod.Spec.NodeName == "" {
@@ -169,7 +168,7 @@ func (t *Taints) PodEvictions(pod *corev1.Pod) []Eviction {
 	}
 	var evictions []Eviction
 	for name, generated := range resourceclaim.PodClaims(pod) {
-		if extended := pod.Status.ExtendedResourceClaimStatus; extended != nil && extended.ResourceClaimName == name && t.behaves(behavior.ExtendedNotEvicted) {
+		if extended := pod.Status.ExtendedResourceClaimStatus; extended != nil && extended.ResourceClaimName == name && t.behaves(ExtendedNotEvicted) {
 			continue
 		}
 		claim := t.snap.Claim(pod.Namespace, name)
@@ -201,7 +200,7 @@ func (t *Taints) OpenRuleText(rule *resourceapi.DeviceTaintRule) string {
 	switch {
 	case rule.Spec.DeviceSelector != nil:
 		return ""
-	case t.varies(behavior.OpenRuleTaintsAll):
+	case t.varies(OpenRuleTaintsAll):
 		return text + "it selects no device, but " + bug
 	case t.gates.openRules:
 		return text + bug

@@ -17,7 +17,6 @@ import (
 	"k8s.io/utils/ptr"
 
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
-	"github.com/kubectl-dra/kubectl-dra/pkg/behavior"
 	facts "github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
 	"github.com/kubectl-dra/kubectl-dra/pkg/lifecycle"
@@ -73,10 +72,10 @@ func bugChecks() []Check {
 }
 
 func findOverflow(_ context.Context, in *cluster) ([]api.Finding, error) {
-	if !in.cluster.Behaves(behavior.CountsOverflow) {
+	if !in.cluster.Behaves(facts.CountsOverflow) {
 		return nil, nil
 	}
-	_, fixed := in.cluster.Fixed(behavior.CountsOverflow)
+	_, fixed := in.cluster.Fixed(facts.CountsOverflow)
 	var found []api.Finding
 	add := func(o api.ObjectRef, path string, spec *resourceapi.ResourceClaimSpec) {
 		sum := &big.Int{}
@@ -115,7 +114,7 @@ func findMiscounted(_ context.Context, in *cluster) ([]api.Finding, error) {
 		return nil, nil
 	}
 	drivers := map[string]sets.Set[string]{}
-	triggers := map[behavior.Behavior][]facts.Device{}
+	triggers := map[facts.Behavior][]facts.Device{}
 	for _, d := range in.cluster.Pools.Devices() {
 		if len(d.ConsumesCounters) == 0 {
 			continue
@@ -124,20 +123,20 @@ func findMiscounted(_ context.Context, in *cluster) ([]api.Finding, error) {
 			drivers[d.ID.Pool] = sets.New[string]()
 		}
 		if drivers[d.ID.Pool].Insert(d.ID.Driver); len(drivers[d.ID.Pool]) > 1 {
-			triggers[behavior.CountersByPoolName] = append(triggers[behavior.CountersByPoolName], d)
+			triggers[facts.CountersByPoolName] = append(triggers[facts.CountersByPoolName], d)
 		}
 		if in.cluster.Gates.Enabled(facts.GateDeviceTaints) && slices.ContainsFunc(d.Taints, func(t resourceapi.DeviceTaint) bool { return t.Effect != resourceapi.DeviceTaintEffectNone }) {
-			triggers[behavior.RejectedKeepsCounters] = append(triggers[behavior.RejectedKeepsCounters], d)
+			triggers[facts.RejectedKeepsCounters] = append(triggers[facts.RejectedKeepsCounters], d)
 		}
 		if in.cluster.Gates.Enabled(facts.GateConsumableCapacity) && ptr.Deref(d.AllowMultipleAllocations, false) {
-			triggers[behavior.SharesNotCharged] = append(triggers[behavior.SharesNotCharged], d)
+			triggers[facts.SharesNotCharged] = append(triggers[facts.SharesNotCharged], d)
 			if len(d.Capacity) == 0 {
-				triggers[behavior.SharesChargedTwice] = append(triggers[behavior.SharesChargedTwice], d)
+				triggers[facts.SharesChargedTwice] = append(triggers[facts.SharesChargedTwice], d)
 			}
 		}
 	}
 	var found []api.Finding
-	for _, bug := range []behavior.Behavior{behavior.RejectedKeepsCounters, behavior.CountersByPoolName, behavior.SharesNotCharged, behavior.SharesChargedTwice} {
+	for _, bug := range []facts.Behavior{facts.RejectedKeepsCounters, facts.CountersByPoolName, facts.SharesNotCharged, facts.SharesChargedTwice} {
 		if !in.cluster.Behaves(bug) || len(triggers[bug]) == 0 {
 			continue
 		}
@@ -183,7 +182,7 @@ func between(release, from, before string) bool {
 }
 
 func findPanic(_ context.Context, in *cluster) ([]api.Finding, error) {
-	if !in.cluster.Behaves(behavior.AllWithCountersPanics) || !slices.ContainsFunc(in.cluster.Pools.Devices(), func(d facts.Device) bool { return len(d.ConsumesCounters) > 0 }) {
+	if !in.cluster.Behaves(facts.AllWithCountersPanics) || !slices.ContainsFunc(in.cluster.Pools.Devices(), func(d facts.Device) bool { return len(d.ConsumesCounters) > 0 }) {
 		return nil, nil
 	}
 	return aboutAll(in, fmt.Sprintf("kube-scheduler %s panics if a request for all devices takes one that consumes counters", in.cluster.Snapshot.BinaryVersion()),
@@ -191,7 +190,7 @@ func findPanic(_ context.Context, in *cluster) ([]api.Finding, error) {
 }
 
 func findPoolErrors(_ context.Context, in *cluster) ([]api.Finding, error) {
-	if !in.cluster.Behaves(behavior.AllPoolErrorEndsAttempt) {
+	if !in.cluster.Behaves(facts.AllPoolErrorEndsAttempt) {
 		return nil, nil
 	}
 	i := slices.IndexFunc(in.cluster.Pools.All(), func(p *facts.Pool) bool { return p.Incomplete || p.Invalid != "" })
@@ -232,7 +231,7 @@ func aboutAll(in *cluster, message, advice string) []api.Finding {
 
 func findMixedClaims(_ context.Context, in *cluster) ([]api.Finding, error) {
 	remedy := &api.NextStep{Actor: api.ActorAdmin, Text: "update the control plane to 1.35.6, 1.36.2 or newer (kubernetes/kubernetes#139017)"}
-	if pod := in.cluster.Proof(behavior.MixedClaimsFailScore); pod != nil {
+	if pod := in.cluster.Proof(facts.MixedClaimsFailScore); pod != nil {
 		return []api.Finding{{
 			Severity: api.SeverityError,
 			Objects:  []api.ObjectRef{api.RefTo(api.KindPod, pod)},
@@ -241,7 +240,7 @@ func findMixedClaims(_ context.Context, in *cluster) ([]api.Finding, error) {
 			Remedy:   remedy,
 		}}, nil
 	}
-	if in.cluster.Snapshot.BinaryVersion() == "" || !in.cluster.Behaves(behavior.MixedClaimsFailScore) {
+	if in.cluster.Snapshot.BinaryVersion() == "" || !in.cluster.Behaves(facts.MixedClaimsFailScore) {
 		return nil, nil
 	}
 	return []api.Finding{{

@@ -12,7 +12,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
-	"github.com/kubectl-dra/kubectl-dra/pkg/behavior"
+	facts "github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
@@ -54,7 +54,7 @@ func versionChecks() []Check {
 
 func findNewerCluster(_ context.Context, in *cluster) ([]api.Finding, error) {
 	cluster, known := snapshot.MinorVersion(in.cluster.Snapshot.BinaryVersion())
-	library, _ := snapshot.MinorVersion("v1" + behavior.Library[len("v0"):])
+	library, _ := snapshot.MinorVersion("v1" + facts.Library[len("v0"):])
 	if !known || cluster <= library {
 		return nil, nil
 	}

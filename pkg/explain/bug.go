@@ -14,12 +14,11 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/funnel"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
-	"github.com/kubectl-dra/kubectl-dra/pkg/behavior"
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 )
 
 // because finds the bug of the cluster's release that decides about a node.
-func (x *builder) because(ctx context.Context, node *corev1.Node, fits bool) behavior.Behavior {
+func (x *builder) because(ctx context.Context, node *corev1.Node, fits bool) cluster.Behavior {
 	claims, err := x.ClaimsFor(node)
 	if err != nil {
 		return ""
@@ -28,7 +27,7 @@ func (x *builder) because(ctx context.Context, node *corev1.Node, fits bool) beh
 }
 
 // bugText names a bug of the cluster's release, and the release that mends it.
-func bugText(q *funnel.Question, because behavior.Behavior) string {
+func bugText(q *funnel.Question, because cluster.Behavior) string {
 	upstream, fixed := q.Cluster.Fixed(because)
 	return fmt.Sprintf("a bug of %s: %s (kubernetes/kubernetes#%d, fixed in %s)", q.Cluster.Scheduler(), because.Text(), upstream, fixed)
 }
@@ -84,7 +83,7 @@ func (x *builder) updates(ctx context.Context) ([]api.Remedy, reason, error) {
 // first.
 func fixes(facts *cluster.Cluster) []string {
 	var list []*version.Version
-	for _, change := range behavior.Changes() {
+	for _, change := range cluster.BehaviorChanges() {
 		if _, fixed := facts.Fixed(change.Behavior); facts.Behaves(change.Behavior) && fixed != "" {
 			list = append(list, version.MustParseGeneric(fixed))
 		}

@@ -12,7 +12,6 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/funnel"
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/verdict"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
-	"github.com/kubectl-dra/kubectl-dra/pkg/behavior"
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 )
 
@@ -21,18 +20,18 @@ func (x *builder) releaseText() string {
 	r := x.Release
 	if r.Outcome == api.Error {
 		release := schedulerText(x.Cluster)
-		if proof := x.Cluster.Proof(behavior.MixedClaimsFailScore); proof != nil {
+		if proof := x.Cluster.Proof(cluster.MixedClaimsFailScore); proof != nil {
 			release = "as its message about pod " + proof.Name + " proves, kube-scheduler"
 		}
 		return release + " fails to score the nodes for a pod with claims that are allocated and others that are not, where more than one node is suitable (kubernetes/kubernetes#139017, fixed in 1.35.6 and 1.36.2)"
 	}
 	text := "it depends on the Kubernetes version, which is not known: "
 	switch r.Behavior {
-	case behavior.MixedClaimsFailScore:
+	case cluster.MixedClaimsFailScore:
 		return text + "the claims fit, but kube-scheduler 1.35.0 to 1.35.5, 1.36.0 and 1.36.1 fail to score the nodes for a pod with claims that are allocated and others that are not"
-	case behavior.AllWithCountersPanics:
+	case cluster.AllWithCountersPanics:
 		return text + "the claims fit, but kube-scheduler 1.35.0 to 1.35.5, 1.36.0 and 1.36.1 panics when a request for all devices takes one that consumes counters"
-	case behavior.OpenRuleTaintsAll:
+	case cluster.OpenRuleTaintsAll:
 		return text + "the claims fit, but " + x.Cluster.Taints.OpenRuleText(verdict.OpenRule(x.Question))
 	default:
 		return text + fmt.Sprintf("up to 1.37 the attempt ends for all nodes (%s), from 1.38 on the pod can go to node %s", errorText(r.Err), r.Node)
@@ -59,14 +58,14 @@ func (x *builder) releaseAssumption() string {
 	c, release := x.Cluster, schedulerText(x.Cluster)
 	switch x.Allocator {
 	case api.DoesNotFit:
-		if c.Snapshot.BinaryVersion() == "" && c.Varies(behavior.DistinctPerRequest) && x.constraintFails(func(c *resourceapi.DeviceConstraint) bool { return c.DistinctAttribute != nil }) {
+		if c.Snapshot.BinaryVersion() == "" && c.Varies(cluster.DistinctPerRequest) && x.constraintFails(func(c *resourceapi.DeviceConstraint) bool { return c.DistinctAttribute != nil }) {
 			return "the Kubernetes version is not known: up to 1.36, distinctAttribute does not apply to the devices of one request, and the claim may fit (kubernetes/kubernetes#140600)"
 		}
-		if c.Behaves(behavior.ListsNotCompared) && c.Gates.Enabled(cluster.GateListTypeAttributes) && x.constraintFails(verdict.ComparesLists(x.Question)) {
+		if c.Behaves(cluster.ListsNotCompared) && c.Gates.Enabled(cluster.GateListTypeAttributes) && x.constraintFails(verdict.ComparesLists(x.Question)) {
 			return release + " does not compare lists in constraints, even with DRAListTypeAttributes on: devices with lists never match (kubernetes/kubernetes#139332, fixed in 1.37)"
 		}
 	case api.Fits:
-		if len(x.Claims) > 0 && c.Behaves(behavior.UnsortedPools) {
+		if len(x.Claims) > 0 && c.Behaves(cluster.UnsortedPools) {
 			return release + " tries the pools of a node in random order: the pod can get other devices than these (kubernetes/kubernetes#136641)"
 		}
 	default:
@@ -78,15 +77,15 @@ func (x *builder) releaseAssumption() string {
 // known or does not matter.
 func unknownRelease(r *verdict.Release) string {
 	const unknown = "the Kubernetes version is not known"
-	fixes := map[behavior.Behavior]int{behavior.MixedClaimsFailScore: 139017, behavior.AllWithCountersPanics: 138885, behavior.OpenRuleTaintsAll: 141620, behavior.AllPoolErrorEndsAttempt: 141898}
+	fixes := map[cluster.Behavior]int{cluster.MixedClaimsFailScore: 139017, cluster.AllWithCountersPanics: 138885, cluster.OpenRuleTaintsAll: 141620, cluster.AllPoolErrorEndsAttempt: 141898}
 	switch {
 	case r.Outcome == api.Error:
 		return ""
 	case r.Outcome == api.Undetermined:
 		return fmt.Sprintf("%s, and the verdict depends on it (kubernetes/kubernetes#%d): set --kubernetes-version", unknown, fixes[r.Behavior])
-	case r.Behavior == behavior.TimeoutEndsAttempt:
+	case r.Behavior == cluster.TimeoutEndsAttempt:
 		return unknown + ": up to 1.35, a search that times out ends the attempt for that node only; from 1.36 on, for all nodes (kubernetes/kubernetes#137607)"
-	case r.Behavior == behavior.ListsNotCompared:
+	case r.Behavior == cluster.ListsNotCompared:
 		return unknown + ": constraints compare lists from 1.37 on; in 1.36, devices with lists never match, and the claim may not fit (kubernetes/kubernetes#139332)"
 	default:
 		return unknown + ": up to 1.37, the error ends the attempt for all nodes; from 1.38 on, only for that node, and no other node fits (kubernetes/kubernetes#141898)"

@@ -19,7 +19,6 @@ import (
 	tc "github.com/kubectl-dra/kubectl-dra/internal/testcluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
-	"github.com/kubectl-dra/kubectl-dra/pkg/behavior"
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
@@ -33,7 +32,7 @@ func TestReleases(t *testing.T) {
 	two := tc.Nodes("n1", "n2")
 	parts := tc.Gates{cluster.GatePartitionableDevices, cluster.GateDeviceTaints, cluster.GateConsumableCapacity}
 	tests := map[string]struct {
-		behavior behavior.Behavior
+		behavior cluster.Behavior
 		objects  []any
 		pod      []any
 		// want is the verdict by version. An empty version is one that is not known.
@@ -42,19 +41,19 @@ func TestReleases(t *testing.T) {
 		says map[string]string
 	}{
 		"all devices, and a node with an incomplete pool": {
-			behavior: behavior.AllPoolErrorEndsAttempt,
+			behavior: cluster.AllPoolErrorEndsAttempt,
 			objects:  []any{two, tc.Pool("n1", tc.Device("d")).Of(2), tc.Pool("n2", tc.Device("d"))}, pod: all,
 			want: map[string]api.Verdict{"v1.36.6": api.Error, "v1.37.2": api.Error, "v1.38.0": api.Fits, "": api.Undetermined},
 			says: map[string]string{"": "kubernetes/kubernetes#141898"},
 		},
 		"all devices, and nothing but an incomplete pool": {
-			behavior: behavior.AllPoolErrorEndsAttempt,
+			behavior: cluster.AllPoolErrorEndsAttempt,
 			objects:  []any{tc.Nodes("n1"), tc.Pool("n1", tc.Device("d")).Of(2)}, pod: all,
 			want: map[string]api.Verdict{"v1.37.2": api.Error, "v1.38.0": api.DoesNotFit, "": api.Error},
 			says: map[string]string{"": "kubernetes/kubernetes#141898"},
 		},
 		"all devices, of which one consumes counters": {
-			behavior: behavior.AllWithCountersPanics,
+			behavior: cluster.AllWithCountersPanics,
 			objects: []any{
 				tc.Nodes("n1"),
 				tc.Gates{cluster.GatePartitionableDevices},
@@ -65,7 +64,7 @@ func TestReleases(t *testing.T) {
 			says: map[string]string{"v1.35.5": "kubernetes/kubernetes#138885", "": "kubernetes/kubernetes#138885"},
 		},
 		"a claim that is allocated, one that is not, and two nodes": {
-			behavior: behavior.MixedClaimsFailScore,
+			behavior: cluster.MixedClaimsFailScore,
 			objects: []any{
 				two, tc.Slice("", tc.Driver, "net", tc.Device("d")).OnAllNodes(), tc.Pool("n1", tc.Device("d")), tc.Pool("n2", tc.Device("d")),
 				tc.Claim("net", tc.GPUs("r", 1)).Holding(tc.Driver + "/net/d"),
@@ -75,20 +74,20 @@ func TestReleases(t *testing.T) {
 			says: map[string]string{"v1.36.1": "kubernetes/kubernetes#139017", "": "kubernetes/kubernetes#139017"},
 		},
 		"three devices of which two have the same value, which have to be distinct": {
-			behavior: behavior.DistinctPerRequest,
+			behavior: cluster.DistinctPerRequest,
 			objects:  []any{tc.Nodes("n1"), tc.Gates{cluster.GateConsumableCapacity}, tc.Pool("n1", tc.Device("a", "side=left"), tc.Device("b", "side=right"), tc.Device("c", "side=left"))},
 			pod:      []any{tc.Claim("c", tc.GPUs("gpus", 3)).Distinct(tc.Driver + "/side"), tc.Pod("p", tc.Using("c"))},
 			want:     map[string]api.Verdict{"v1.36.6": api.Fits, "v1.37.0": api.DoesNotFit, "": api.DoesNotFit},
 			says:     map[string]string{"v1.36.6": "kubernetes/kubernetes#140600", "": "kubernetes/kubernetes#140600"},
 		},
 		"two devices with the same value, which have to be distinct": {
-			behavior: behavior.DistinctPerRequest,
+			behavior: cluster.DistinctPerRequest,
 			objects:  []any{tc.Nodes("n1"), tc.Gates{cluster.GateConsumableCapacity}, tc.Pool("n1", tc.Device("a", "side=left"), tc.Device("b", "side=left"))},
 			pod:      []any{tc.Claim("c", tc.GPUs("gpus", 2)).Distinct(tc.Driver + "/side"), tc.Pod("p", tc.Using("c"))},
 			want:     map[string]api.Verdict{"v1.36.6": api.DoesNotFit},
 		},
 		"a tainted partition before another one": {
-			behavior: behavior.RejectedKeepsCounters,
+			behavior: cluster.RejectedKeepsCounters,
 			objects: []any{tc.Nodes("n1"), parts, tc.Pool("n1",
 				tc.Device("a").Consuming("card", "memory=2Gi").Tainted("broken", resourceapi.DeviceTaintEffectNoSchedule),
 				tc.Device("b").Consuming("card", "memory=2Gi")).Of(2), tc.Pool("n1").Of(2).WithCounters("card", "memory=3Gi")},
@@ -97,7 +96,7 @@ func TestReleases(t *testing.T) {
 			says: map[string]string{"v1.36.2": "kubernetes/kubernetes#140431, fixed in 1.36.3"},
 		},
 		"partitions of two drivers in pools with one name": {
-			behavior: behavior.CountersByPoolName,
+			behavior: cluster.CountersByPoolName,
 			objects: []any{
 				tc.Nodes("n1"), parts, tc.Class("nics", "nic.example.com"),
 				tc.Pool("n1", tc.Device("a").Consuming("card", "memory=2Gi")).Of(2), tc.Pool("n1").Of(2).WithCounters("card", "memory=3Gi"),
@@ -109,7 +108,7 @@ func TestReleases(t *testing.T) {
 			says: map[string]string{"v1.36.3": "kubernetes/kubernetes#140435, fixed in 1.36.4"},
 		},
 		"a partition beside one that is shared": {
-			behavior: behavior.SharesNotCharged,
+			behavior: cluster.SharesNotCharged,
 			objects: []any{
 				tc.Nodes("n1"), parts, tc.Pool("n1",
 					tc.Device("a", "memory:=2Gi", "kind=whole").Consuming("card", "memory=2Gi").Shareable(),
@@ -121,7 +120,7 @@ func TestReleases(t *testing.T) {
 			says: map[string]string{"v1.36.1": "kubernetes/kubernetes#139040, fixed in 1.36.2"},
 		},
 		"one more share of a partition without capacity": {
-			behavior: behavior.SharesChargedTwice,
+			behavior: cluster.SharesChargedTwice,
 			objects: []any{
 				tc.Nodes("n1"), parts, tc.Pool("n1", tc.Device("a").Consuming("card", "memory=2Gi").Shareable()).Of(2), tc.Pool("n1").Of(2).WithCounters("card", "memory=3Gi"),
 				tc.Serving("other", "n1", "a").Change(func(c *resourceapi.ResourceClaim) {
@@ -133,7 +132,7 @@ func TestReleases(t *testing.T) {
 			says: map[string]string{"v1.36.6": "kubernetes/kubernetes#140437, fixed in 1.37.0"},
 		},
 		"all devices, of which one has no capacity left": {
-			behavior: behavior.AllLeavesOutFull,
+			behavior: cluster.AllLeavesOutFull,
 			objects: []any{
 				tc.Nodes("n1"),
 				tc.Gates{cluster.GateConsumableCapacity},
@@ -145,7 +144,7 @@ func TestReleases(t *testing.T) {
 			says: map[string]string{"v1.36.6": "kubernetes/kubernetes#140769, fixed in 1.37.0"},
 		},
 		"capacity beyond the largest number": {
-			behavior: behavior.CapacityWraps,
+			behavior: cluster.CapacityWraps,
 			objects: []any{tc.Nodes("n1"), tc.Gates{cluster.GateConsumableCapacity}, tc.Pool("n1", tc.Device("a").Shareable().Change(func(d *resourceapi.Device) {
 				d.Capacity = map[resourceapi.QualifiedName]resourceapi.DeviceCapacity{"memory": {Value: resource.MustParse("10"), RequestPolicy: &resourceapi.CapacityRequestPolicy{
 					Default: ptr.To(resource.MustParse("0")), ValidRange: &resourceapi.CapacityRequestPolicyRange{Min: ptr.To(resource.MustParse("0")), Step: ptr.To(resource.MustParse("2"))},
@@ -156,7 +155,7 @@ func TestReleases(t *testing.T) {
 			says: map[string]string{"v1.36.6": "kubernetes/kubernetes#140442, fixed in 1.37.0"},
 		},
 		"all devices, and an incomplete pool with counters on another node": {
-			behavior: behavior.CountersConcernAll,
+			behavior: cluster.CountersConcernAll,
 			objects: []any{
 				two, parts, tc.Pool("n1", tc.Device("a")),
 				tc.Slice("", tc.Driver, "other").OnNode("n2").Of(3).WithCounters("card", "memory=3Gi"),
@@ -167,14 +166,14 @@ func TestReleases(t *testing.T) {
 			want: map[string]api.Verdict{"v1.36.6": api.Error, "v1.37.2": api.Fits, "": api.Fits},
 		},
 		"counts whose sum is negative": {
-			behavior: behavior.CountsOverflow,
+			behavior: cluster.CountsOverflow,
 			objects:  []any{tc.Nodes("n1"), tc.Pool("n1", tc.Device("a"))},
 			pod:      []any{tc.Claim("c", tc.GPUs("a", math.MaxInt64), tc.GPUs("b", math.MaxInt64)), tc.Pod("p", tc.Using("c"))},
 			want:     map[string]api.Verdict{"v1.36.4": api.Error, "v1.36.5": api.Error},
 			says:     map[string]string{"v1.36.4": "panics", "v1.36.5": "at most 32 devices"},
 		},
 		"alternatives that ask for all devices": {
-			behavior: behavior.AlternativesMixedUp,
+			behavior: cluster.AlternativesMixedUp,
 			objects:  []any{tc.Nodes("n1"), tc.Pool("n1", tc.Device("a", "size=small"), tc.Device("b", "size=small"))},
 			pod: []any{tc.Claim("c", tc.FirstAvailable("gpu",
 				tc.GPUs("large", 0, `device.attributes["gpu.example.com"].size == "large"`).All(), tc.GPUs("small", 0).All())), tc.Pod("p", tc.Using("c"))},
@@ -182,28 +181,28 @@ func TestReleases(t *testing.T) {
 			says: map[string]string{"v1.35.10": "kubernetes/kubernetes#137347, fixed in 1.36.0"},
 		},
 		"lists with a value in common": {
-			behavior: behavior.ListsNotCompared,
+			behavior: cluster.ListsNotCompared,
 			objects:  []any{tc.Nodes("n1"), tc.Gate("DRAListTypeAttributes", true), tc.Pool("n1", tc.Device("a").WithList("root", "x", "y"), tc.Device("b").WithList("root", "y", "z"))},
 			pod:      []any{tc.Claim("c", tc.GPUs("gpus", 2)).Matching(tc.Driver + "/root"), tc.Pod("p", tc.Using("c"))},
 			want:     map[string]api.Verdict{"v1.36.6": api.DoesNotFit, "v1.37.0": api.Fits, "": api.Fits},
 			says:     map[string]string{"v1.36.6": "kubernetes/kubernetes#139332", "": "kubernetes/kubernetes#139332"},
 		},
 		"one device": {
-			behavior: behavior.UnsortedPools,
+			behavior: cluster.UnsortedPools,
 			objects:  []any{tc.Nodes("n1"), tc.Pool("n1", tc.Device("d"))}, pod: one,
 			want: map[string]api.Verdict{"v1.35.5": api.Fits, "v1.36.0": api.Fits},
 			says: map[string]string{"v1.35.5": "in random order"},
 		},
 		"a PodGroup and a pod of another priority": {
-			behavior: behavior.GroupsNotCompared,
+			behavior: cluster.GroupsNotCompared,
 			objects:  []any{tc.Nodes("n1"), tc.Pool("n1", tc.Device("d")), podGroup(1), tc.Gates{"GenericWorkload"}},
 			pod:      []any{tc.Claim("c", tc.GPUs("gpu", 1)), tc.Pod("p", tc.Using("c"), tc.InGroup("workers"), func(p *corev1.Pod) { p.Spec.Priority = ptr.To[int32](5) })},
 			want:     map[string]api.Verdict{"v1.36.6": api.Fits, "v1.37.0": api.Blocked},
 			says:     map[string]string{"v1.37.0": "pod of a group whose priorities differ"},
 		},
 	}
-	// [behavior.Permutes] changes no verdict. TestTimeoutByRelease, TestOpenRules, and TestExtendedEvictions in pkg/cluster.
-	tested := map[behavior.Behavior]bool{behavior.TimeoutEndsAttempt: true, behavior.OpenRuleTaintsAll: true, behavior.ExtendedNotEvicted: true, behavior.Permutes: true}
+	// [cluster.Permutes] changes no verdict. TestTimeoutByRelease, TestOpenRules, and TestExtendedEvictions in pkg/cluster.
+	tested := map[cluster.Behavior]bool{cluster.TimeoutEndsAttempt: true, cluster.OpenRuleTaintsAll: true, cluster.ExtendedNotEvicted: true, cluster.Permutes: true}
 	for name, test := range tests {
 		tested[test.behavior] = true
 		for version, want := range test.want {
@@ -220,7 +219,7 @@ func TestReleases(t *testing.T) {
 			})
 		}
 	}
-	for _, change := range behavior.Changes() {
+	for _, change := range cluster.BehaviorChanges() {
 		if !tested[change.Behavior] {
 			t.Errorf("no case is about %s", change.Behavior)
 		}

@@ -8,7 +8,6 @@ import (
 
 	"k8s.io/apimachinery/pkg/util/version"
 
-	"github.com/kubectl-dra/kubectl-dra/pkg/behavior"
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
@@ -25,13 +24,13 @@ func upgradeNotes(before, after *cluster.Cluster) []string {
 			notes = append(notes, fmt.Sprintf("feature gate %s: %s -> %s", name, onOff(was), onOff(is)))
 		}
 	}
-	for _, change := range behavior.Changes() {
+	for _, change := range cluster.BehaviorChanges() {
 		was, is := before.Behaves(change.Behavior), after.Behaves(change.Behavior)
 		if was == is {
 			continue
 		}
 		component, when := "kube-scheduler", "from then on"
-		if change.Behavior == behavior.ExtendedNotEvicted {
+		if change.Behavior == cluster.ExtendedNotEvicted {
 			component = "kube-controller-manager"
 		}
 		if was {

@@ -17,7 +17,6 @@ import (
 	resourceapi "k8s.io/api/resource/v1"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
-	"github.com/kubectl-dra/kubectl-dra/pkg/behavior"
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
@@ -37,7 +36,7 @@ const (
 // clusters ask, and compares with what this program says about that release.
 func TestAllocators(t *testing.T) {
 	releases, random := asked(t)
-	rows := recordTable(t, behavior.Library)
+	rows := recordTable(t, cluster.Library)
 	for _, release := range releases {
 		t.Run(release, func(t *testing.T) {
 			if patches := patchReleases(t, release); patches[len(patches)-1] != compared[release] {
@@ -113,7 +112,7 @@ func compare(t *testing.T, b *build, patch string, questions []*question) {
 		}
 		ours := verdict(t, a)
 		outcomes[ours.Outcome]++
-		unordered := a.facts.Gates.Channel() == cluster.ChannelStable || a.facts.Behaves(behavior.UnsortedPools)
+		unordered := a.facts.Gates.Channel() == cluster.ChannelStable || a.facts.Behaves(cluster.UnsortedPools)
 		agrees := slices.ContainsFunc(said, func(s answer) bool {
 			return s.Outcome == ours.Outcome && (unordered || ours.Outcome != "Fits" || fmt.Sprint(s.Devices) == fmt.Sprint(ours.Devices))
 		})
@@ -180,7 +179,7 @@ func (a nodeQuestion) request() any {
 		"Features": features, "Selectors": a.facts.Gates.CEL(), "Node": a.node, "Classes": a.snap.Classes,
 		"Slices": allSlices(a.facts), "Claims": a.claims, "Allocated": a.snap.Claims,
 	}
-	if a.facts.Gates.Channel() == cluster.ChannelStable || a.facts.Behaves(behavior.UnsortedPools) {
+	if a.facts.Gates.Channel() == cluster.ChannelStable || a.facts.Behaves(cluster.UnsortedPools) {
 		request["Times"] = orders
 	}
 	return request

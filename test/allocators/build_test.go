@@ -19,11 +19,11 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/kubectl-dra/kubectl-dra/pkg/behavior"
+	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 )
 
 // compared are the newest patch releases that were compared. Where there is a newer one, its row
-// of docs/compatibility.md and the table of pkg/behavior have to be looked at.
+// of docs/compatibility.md and the table of pkg/cluster have to be looked at.
 var compared = map[string]string{"1.35": "1.35.10", "1.36": "1.36.6", "1.37": "1.37.2"} //nolint:gochecknoglobals // a table
 
 // The modules of upstream, and what the version of a release begins with in each.
@@ -64,11 +64,11 @@ type build struct {
 	releases []string
 }
 
-// apart returns one release of a build for each behavior that pkg/behavior has for it.
+// apart returns one release of a build for each behavior that pkg/cluster has for it.
 func (b *build) apart() []string {
 	var all []string
 	for _, patch := range b.releases {
-		if !slices.ContainsFunc(all, func(other string) bool { return maps.Equal(behavior.Of(other), behavior.Of(patch)) }) {
+		if !slices.ContainsFunc(all, func(other string) bool { return maps.Equal(cluster.BehaviorsOf(other), cluster.BehaviorsOf(patch)) }) {
 			all = append(all, patch)
 		}
 	}

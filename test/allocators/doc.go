@@ -4,5 +4,5 @@
 // Package allocators has tests that ask the allocators of all supported patch releases, their
 // trackers of taints and their controllers that evict, each built from its own code, and compare
 // what they say with what this program says of the same release: each difference is a line that
-// pkg/behavior lacks. `make test-releases` runs them.
+// pkg/cluster lacks. `make test-releases` runs them.
 package allocators

@@ -10,7 +10,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/utils/ptr"
 
-	"github.com/kubectl-dra/kubectl-dra/pkg/behavior"
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
@@ -33,7 +32,7 @@ type GroupMismatch struct {
 // nil if there is no such pod, or if that is not known. The pods are all of the groups that
 // have not ended.
 func MismatchOf(facts *cluster.Cluster, tree *GroupTree, pods []*corev1.Pod) *GroupMismatch {
-	if facts.Behaves(behavior.GroupsNotCompared) {
+	if facts.Behaves(cluster.GroupsNotCompared) {
 		return nil
 	}
 	first := firstWaiting(pods)

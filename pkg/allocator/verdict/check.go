@@ -14,7 +14,7 @@ import (
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/funnel"
-	"github.com/kubectl-dra/kubectl-dra/pkg/behavior"
+	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 )
 
 // Where counting proves that nothing fits, the allocator is not waited for long.
@@ -165,7 +165,7 @@ func (v *Verdict) search(ctx context.Context, hard []int) error {
 	case !slices.ContainsFunc(v.Checked, func(checked allocator.NodeVerdict) bool { return checked.Outcome == allocator.Fits }):
 		v.SlowNode = node.Name
 		return nil
-	case !v.Cluster.Behaves(behavior.TimeoutEndsAttempt):
+	case !v.Cluster.Behaves(cluster.TimeoutEndsAttempt):
 		return nil
 	}
 	claims, err := v.ClaimsFor(node)

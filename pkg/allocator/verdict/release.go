@@ -16,7 +16,6 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/funnel"
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/selector"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
-	"github.com/kubectl-dra/kubectl-dra/pkg/behavior"
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/eligibility"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
@@ -30,8 +29,8 @@ func (v *Verdict) heedRelease(ctx context.Context) (*Release, error) {
 			return release, err
 		}
 	}
-	if v.Allocator == api.Fits && v.Cluster.Behaves(behavior.MixedClaimsFailScore) && v.mixedOnSeveral() {
-		return &Release{Behavior: behavior.MixedClaimsFailScore, Outcome: api.Error}, nil
+	if v.Allocator == api.Fits && v.Cluster.Behaves(cluster.MixedClaimsFailScore) && v.mixedOnSeveral() {
+		return &Release{Behavior: cluster.MixedClaimsFailScore, Outcome: api.Error}, nil
 	}
 	return nil, nil
 }
@@ -45,25 +44,25 @@ func (v *Verdict) withoutRelease(ctx context.Context) (*Release, error) {
 		return checked.Outcome == allocator.Failed && allocator.IsPoolError(checked.Err)
 	})
 	switch {
-	case fits && c.Varies(behavior.MixedClaimsFailScore) && v.mixedOnSeveral():
-		return &Release{Behavior: behavior.MixedClaimsFailScore, Outcome: api.Undetermined}, nil
-	case fits && c.Varies(behavior.AllWithCountersPanics) && v.meetsCounters():
-		return &Release{Behavior: behavior.AllWithCountersPanics, Outcome: api.Undetermined}, nil
-	case fits && c.Varies(behavior.OpenRuleTaintsAll) && OpenRule(v.Question) != nil:
-		return &Release{Behavior: behavior.OpenRuleTaintsAll, Outcome: api.Undetermined}, nil
-	case v.Allocator == api.Error && poolError >= 0 && c.Varies(behavior.AllPoolErrorEndsAttempt):
+	case fits && c.Varies(cluster.MixedClaimsFailScore) && v.mixedOnSeveral():
+		return &Release{Behavior: cluster.MixedClaimsFailScore, Outcome: api.Undetermined}, nil
+	case fits && c.Varies(cluster.AllWithCountersPanics) && v.meetsCounters():
+		return &Release{Behavior: cluster.AllWithCountersPanics, Outcome: api.Undetermined}, nil
+	case fits && c.Varies(cluster.OpenRuleTaintsAll) && OpenRule(v.Question) != nil:
+		return &Release{Behavior: cluster.OpenRuleTaintsAll, Outcome: api.Undetermined}, nil
+	case v.Allocator == api.Error && poolError >= 0 && c.Varies(cluster.AllPoolErrorEndsAttempt):
 		return v.poolErrorPerNode(ctx, v.Checked[poolError].Err)
-	case v.Allocator != api.DoesNotFit && c.Varies(behavior.TimeoutEndsAttempt) && slices.ContainsFunc(v.Checked, func(checked allocator.NodeVerdict) bool { return checked.Outcome == allocator.TimedOut }):
-		return &Release{Behavior: behavior.TimeoutEndsAttempt}, nil
-	case fits && c.Varies(behavior.ListsNotCompared) && c.Gates.ListsCompared() && Constrains(v.Question, ComparesLists(v.Question)):
-		return &Release{Behavior: behavior.ListsNotCompared}, nil
+	case v.Allocator != api.DoesNotFit && c.Varies(cluster.TimeoutEndsAttempt) && slices.ContainsFunc(v.Checked, func(checked allocator.NodeVerdict) bool { return checked.Outcome == allocator.TimedOut }):
+		return &Release{Behavior: cluster.TimeoutEndsAttempt}, nil
+	case fits && c.Varies(cluster.ListsNotCompared) && c.Gates.ListsCompared() && Constrains(v.Question, ComparesLists(v.Question)):
+		return &Release{Behavior: cluster.ListsNotCompared}, nil
 	}
 	return nil, nil
 }
 
 // poolErrorPerNode asks for the outcome if an error of a pool concerns only its node.
 func (v *Verdict) poolErrorPerNode(ctx context.Context, poolError error) (*Release, error) {
-	release := &Release{Behavior: behavior.AllPoolErrorEndsAttempt, Err: poolError}
+	release := &Release{Behavior: cluster.AllPoolErrorEndsAttempt, Err: poolError}
 	c := allocator.Reopen(v.Cluster, allocator.WithPoolErrorsPerNode())
 	perNode := allocator.Of(c).CheckAll(ctx, v.Reach.Candidates, v.ClaimsFor)
 	if at := slices.IndexFunc(perNode, func(checked allocator.NodeVerdict) bool { return checked.Outcome == allocator.Fits }); at >= 0 {

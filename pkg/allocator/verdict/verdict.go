@@ -16,7 +16,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/funnel"
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/target"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
-	"github.com/kubectl-dra/kubectl-dra/pkg/behavior"
+	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
 	"github.com/kubectl-dra/kubectl-dra/pkg/lifecycle"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
@@ -83,7 +83,7 @@ type UnreadNode struct {
 // Release has the decisions in which schedulers of the cluster's release differ from the
 // library, apart from differences that the allocator has heeded for each node.
 type Release struct {
-	Behavior behavior.Behavior
+	Behavior cluster.Behavior
 	// Outcome is the verdict of such schedulers; Undetermined if the release is not known, and
 	// empty if that is only an assumption.
 	Outcome api.Verdict

@@ -1,11 +1,7 @@
 // Copyright The kubectl-dra Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package behavior has what kube-scheduler does in some releases and not in others, with the
-// same feature gates: one table, with the upstream change of each line.
-//
-// It knows versions and nothing of clusters. Any package may import it.
-package behavior
+package cluster
 
 import (
 	"slices"
@@ -91,19 +87,19 @@ const (
 	Permutes Behavior = "Permutes"
 )
 
-// Change is one line of the table of behavior by release.
-type Change struct {
+// BehaviorChange is one line of the table of behavior by release.
+type BehaviorChange struct {
 	Behavior Behavior
 	// Upstream is the pull request that changed it, at the end.
 	Upstream int
 	// Spans are the releases that behave so.
-	Spans []Span
+	Spans []BehaviorSpan
 }
 
-// Span are releases from one on, and before another one. Empty is without end.
-type Span struct{ From, Before string }
+// BehaviorSpan are releases from one on, and before another one. Empty is without end.
+type BehaviorSpan struct{ From, Before string }
 
-// Changes returns the table. All releases from 1.35 to the release of the library
+// BehaviorChanges returns the table. All releases from 1.35 to the release of the library
 // do the same where the table has no line, as far as is known. A fix that a vendor has taken
 // over without saying so in the version is not seen.
 //
@@ -112,37 +108,37 @@ type Span struct{ From, Before string }
 // are in kube-scheduler itself and were read in all patch releases of k8s.io/kubernetes but 1.35.7,
 // 1.35.9, 1.35.10 and 1.36.6, which could not be had. No patch release has the fix of
 // [AllPoolErrorEndsAttempt].
-func Changes() []Change {
-	return []Change{
-		{AllPoolErrorEndsAttempt, 141898, []Span{{"", "1.38.0"}}},
-		{TimeoutEndsAttempt, 137607, []Span{{"1.36.0", ""}}},
-		{AllWithCountersPanics, 138885, []Span{{"1.35.0", "1.35.6"}, {"1.36.0", "1.36.2"}}},
-		{MixedClaimsFailScore, 139017, []Span{{"1.35.0", "1.35.6"}, {"1.36.0", "1.36.2"}}},
-		{DistinctPerRequest, 140600, []Span{{"", "1.37.0"}}},
-		{ListsNotCompared, 139332, []Span{{"1.36.0", "1.37.0"}}},
-		{UnsortedPools, 136641, []Span{{"", "1.36.0"}}},
-		{GroupsNotCompared, 139920, []Span{{"", "1.37.0"}}},
+func BehaviorChanges() []BehaviorChange {
+	return []BehaviorChange{
+		{AllPoolErrorEndsAttempt, 141898, []BehaviorSpan{{"", "1.38.0"}}},
+		{TimeoutEndsAttempt, 137607, []BehaviorSpan{{"1.36.0", ""}}},
+		{AllWithCountersPanics, 138885, []BehaviorSpan{{"1.35.0", "1.35.6"}, {"1.36.0", "1.36.2"}}},
+		{MixedClaimsFailScore, 139017, []BehaviorSpan{{"1.35.0", "1.35.6"}, {"1.36.0", "1.36.2"}}},
+		{DistinctPerRequest, 140600, []BehaviorSpan{{"", "1.37.0"}}},
+		{ListsNotCompared, 139332, []BehaviorSpan{{"1.36.0", "1.37.0"}}},
+		{UnsortedPools, 136641, []BehaviorSpan{{"", "1.36.0"}}},
+		{GroupsNotCompared, 139920, []BehaviorSpan{{"", "1.37.0"}}},
 
-		{OpenRuleTaintsAll, 141620, []Span{{"", "1.37.1"}}},
-		{ExtendedNotEvicted, 142289, []Span{{"", "1.37.2"}}},
-		{RejectedKeepsCounters, 140431, []Span{{"", "1.36.3"}}},
-		{CountersByPoolName, 140435, []Span{{"", "1.36.4"}}},
-		{SharesNotCharged, 139040, []Span{{"", "1.36.2"}}},
-		{SharesChargedTwice, 140437, []Span{{"1.36.2", "1.37.0"}}},
-		{AllLeavesOutFull, 140769, []Span{{"", "1.37.0"}}},
-		{CapacityWraps, 140442, []Span{{"", "1.37.0"}}},
-		{CountersConcernAll, 138917, []Span{{"", "1.37.0"}}},
-		{CountsOverflow, 141307, []Span{{"", "1.35.9"}, {"1.36.0", "1.36.5"}, {"1.37.0", "1.37.1"}}},
-		{AlternativesMixedUp, 137347, []Span{{"", "1.36.0"}}},
-		{Permutes, 133678, []Span{{"", "1.36.0"}}},
+		{OpenRuleTaintsAll, 141620, []BehaviorSpan{{"", "1.37.1"}}},
+		{ExtendedNotEvicted, 142289, []BehaviorSpan{{"", "1.37.2"}}},
+		{RejectedKeepsCounters, 140431, []BehaviorSpan{{"", "1.36.3"}}},
+		{CountersByPoolName, 140435, []BehaviorSpan{{"", "1.36.4"}}},
+		{SharesNotCharged, 139040, []BehaviorSpan{{"", "1.36.2"}}},
+		{SharesChargedTwice, 140437, []BehaviorSpan{{"1.36.2", "1.37.0"}}},
+		{AllLeavesOutFull, 140769, []BehaviorSpan{{"", "1.37.0"}}},
+		{CapacityWraps, 140442, []BehaviorSpan{{"", "1.37.0"}}},
+		{CountersConcernAll, 138917, []BehaviorSpan{{"", "1.37.0"}}},
+		{CountsOverflow, 141307, []BehaviorSpan{{"", "1.35.9"}, {"1.36.0", "1.36.5"}, {"1.37.0", "1.37.1"}}},
+		{AlternativesMixedUp, 137347, []BehaviorSpan{{"", "1.36.0"}}},
+		{Permutes, 133678, []BehaviorSpan{{"", "1.36.0"}}},
 	}
 }
 
-// Fixed returns the pull request that ends a behavior, and the first release after the given
-// release that does not have the behavior.
-func Fixed(b Behavior, release string) (upstream int, fixed string) {
+// fixedBehavior returns the pull request that ends a behavior, and the first release after the
+// given release that does not have the behavior.
+func fixedBehavior(b Behavior, release string) (upstream int, fixed string) {
 	parsed, err := version.ParseGeneric(release)
-	for _, change := range Changes() {
+	for _, change := range BehaviorChanges() {
 		if change.Behavior != b {
 			continue
 		}
@@ -156,42 +152,42 @@ func Fixed(b Behavior, release string) (upstream int, fixed string) {
 	return 0, ""
 }
 
-// oldest is the oldest minor release that is supported, and lastPatch a number that no patch
-// release gets to.
+// oldestMinor is the oldest minor release that is supported, and lastPatch a number that no
+// patch release gets to.
 const (
-	oldest    = 35
-	lastPatch = 999
+	oldestMinor = 35
+	lastPatch   = 999
 )
 
-// Of returns the behaviors of kube-scheduler of a version such as "v1.36.3-gke.100". A release
-// that is older than all supported releases has the behaviors of the last patch release of
-// the oldest supported minor release.
-func Of(release string) map[Behavior]bool {
+// BehaviorsOf returns the behaviors of kube-scheduler of a version such as "v1.36.3-gke.100". A
+// release that is older than all supported releases has the behaviors of the last patch release
+// of the oldest supported minor release.
+func BehaviorsOf(release string) map[Behavior]bool {
 	parsed, err := version.ParseGeneric(release)
 	if err != nil {
 		parsed = version.MustParseGeneric("1" + strings.TrimPrefix(Library, "v0"))
 	}
-	if parsed.LessThan(patch(oldest, 0)) {
-		parsed = patch(oldest, lastPatch)
+	if parsed.LessThan(patchRelease(oldestMinor, 0)) {
+		parsed = patchRelease(oldestMinor, lastPatch)
 	}
-	return at(parsed)
+	return behaviorsAt(parsed)
 }
 
-// Within returns the behavior of an unknown release: the behaviors that kube-scheduler is
-// assumed to have, and whether schedulers of the minor releases from one to another, both
+// behaviorsWithin returns the behavior of an unknown release: the behaviors that kube-scheduler
+// is assumed to have, and whether schedulers of the minor releases from one to another, both
 // included, differ in them. Assumed is the first release, and the library's release if both
 // are zero.
-func Within(from, to uint) (assumed, varies map[Behavior]bool) {
-	assumed = Of("")
+func behaviorsWithin(from, to uint) (assumed, varies map[Behavior]bool) {
+	assumed = BehaviorsOf("")
 	if from > 0 {
-		assumed = at(patch(max(from, oldest), lastPatch))
+		assumed = behaviorsAt(patchRelease(max(from, oldestMinor), lastPatch))
 	}
-	first, last := patch(max(from, oldest), 0), patch(max(from, to, oldest), lastPatch)
+	first, last := patchRelease(max(from, oldestMinor), 0), patchRelease(max(from, to, oldestMinor), lastPatch)
 	if from == 0 {
-		last = patch(lastPatch, 0)
+		last = patchRelease(lastPatch, 0)
 	}
 	varies = map[Behavior]bool{}
-	for _, change := range Changes() {
+	for _, change := range BehaviorChanges() {
 		has := change.in(first)
 		for _, s := range change.Spans {
 			for _, edge := range []string{s.From, s.Before} {
@@ -207,22 +203,24 @@ func Within(from, to uint) (assumed, varies map[Behavior]bool) {
 	return assumed, varies
 }
 
-// patch returns the version 1.minor.patch.
-func patch(minor, patch uint) *version.Version { return version.MajorMinor(1, minor).WithPatch(patch) }
+// patchRelease returns the version 1.minor.patch.
+func patchRelease(minor, patch uint) *version.Version {
+	return version.MajorMinor(1, minor).WithPatch(patch)
+}
 
-func at(release *version.Version) map[Behavior]bool {
+func behaviorsAt(release *version.Version) map[Behavior]bool {
 	found := map[Behavior]bool{}
-	for _, change := range Changes() {
+	for _, change := range BehaviorChanges() {
 		found[change.Behavior] = change.in(release)
 	}
 	return found
 }
 
-func (c *Change) in(release *version.Version) bool {
-	return slices.ContainsFunc(c.Spans, func(s Span) bool { return s.has(release) })
+func (c *BehaviorChange) in(release *version.Version) bool {
+	return slices.ContainsFunc(c.Spans, func(s BehaviorSpan) bool { return s.has(release) })
 }
 
-func (s Span) has(release *version.Version) bool {
+func (s BehaviorSpan) has(release *version.Version) bool {
 	return (s.From == "" || release.AtLeast(version.MustParseGeneric(s.From))) &&
 		(s.Before == "" || release.LessThan(version.MustParseGeneric(s.Before)))
 }
