@@ -19,9 +19,9 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/selector"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
-	"github.com/kubectl-dra/kubectl-dra/pkg/computedomain"
 	"github.com/kubectl-dra/kubectl-dra/pkg/eligibility"
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
+	"github.com/kubectl-dra/kubectl-dra/pkg/lifecycle"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
@@ -49,7 +49,7 @@ func describeClaim(eligible *eligibility.Devices, claim *resourceapi.ResourceCla
 	if len(users) > 0 {
 		out.Template = templateOf(users[0], claim)
 	}
-	for _, domain := range computedomain.Describe(eligible.Facts.Snapshot, claim) {
+	for _, domain := range lifecycle.DescribeDomains(eligible.Facts.Snapshot, claim) {
 		domain.Nodes = nil
 		out.ComputeDomains = append(out.ComputeDomains, domain)
 	}

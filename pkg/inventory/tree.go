@@ -17,8 +17,8 @@ import (
 
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
-	"github.com/kubectl-dra/kubectl-dra/pkg/computedomain"
 	"github.com/kubectl-dra/kubectl-dra/pkg/eligibility"
+	"github.com/kubectl-dra/kubectl-dra/pkg/lifecycle"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
@@ -228,10 +228,10 @@ func (t Trees) belowClaim(claim *resourceapi.ResourceClaim) []api.Branch {
 // domainBranches returns the ComputeDomains that a claim names, with their nodes.
 func domainBranches(snap *snapshot.Snapshot, claim *resourceapi.ResourceClaim) []api.Branch {
 	var branches []api.Branch
-	for _, domain := range computedomain.Describe(snap, claim) {
+	for _, domain := range lifecycle.DescribeDomains(snap, claim) {
 		b := api.Branch{Of: snapshot.KindComputeDomain, Namespace: domain.Namespace, Name: cmp.Or(domain.Name, domain.ID, "?"), Uncertain: domain.Name == "" && domain.Unknown != ""}
 		if domain.Name != "" {
-			b.Notes = append(b.Notes, cmp.Or(domain.Status, "no status"), computedomain.Progress(domain.JoinedNodes, domain.ReadyNodes, domain.NumNodes))
+			b.Notes = append(b.Notes, cmp.Or(domain.Status, "no status"), lifecycle.DomainProgress(domain.JoinedNodes, domain.ReadyNodes, domain.NumNodes))
 		}
 		for _, note := range []string{domain.Problem, domain.Unknown} {
 			if note != "" {

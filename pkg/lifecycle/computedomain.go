@@ -12,18 +12,18 @@ import (
 
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
-	"github.com/kubectl-dra/kubectl-dra/pkg/computedomain"
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
 	"github.com/kubectl-dra/kubectl-dra/pkg/shell"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/kinds"
 )
 
 // ComputeDomains returns the ComputeDomains that a claim names, with the missing
 // requirements of their nodes.
 func ComputeDomains(snap *snapshot.Snapshot, claim *resourceapi.ResourceClaim) []api.ComputeDomain {
-	domains := computedomain.Describe(snap, claim)
+	domains := DescribeDomains(snap, claim)
 	for i := range domains {
-		domain := computedomain.Find(snap, claim.Namespace, domains[i].ID)
+		domain := findDomain(snap, claim.Namespace, domains[i].ID)
 		for j := range domains[i].Nodes {
 			node := &domains[i].Nodes[j]
 			known := domain.Node(node.Name)
@@ -47,7 +47,7 @@ func domainFindings(snap *snapshot.Snapshot, pod *corev1.Pod, claims []cluster.P
 		if claim == nil || claim.Status.Allocation == nil || claims[i].Generated {
 			continue
 		}
-		for _, config := range computedomain.Configs(claim) {
+		for _, config := range kinds.DomainConfigs(claim) {
 			if f := domainFinding(snap, pod, claim, &config); f != nil {
 				findings = append(findings, *f)
 			}
@@ -66,7 +66,7 @@ func domainFailure(snap *snapshot.Snapshot, f *Finding, pod *corev1.Pod, claims 
 		return false
 	}
 	claim := claims[i].Claim
-	configs := slices.DeleteFunc(computedomain.Configs(claim), func(c computedomain.Config) bool { return c.Problem != "" })
+	configs := slices.DeleteFunc(kinds.DomainConfigs(claim), func(c kinds.DomainConfig) bool { return c.Problem != "" })
 	if len(configs) == 0 {
 		return false
 	}
@@ -88,7 +88,7 @@ func domainFailure(snap *snapshot.Snapshot, f *Finding, pod *corev1.Pod, claims 
 			return true
 		}
 	}
-	domain := computedomain.Find(snap, claim.Namespace, configs[0].DomainID)
+	domain := findDomain(snap, claim.Namespace, configs[0].DomainID)
 	switch known := domain.Node(node); {
 	case domain.Unknown != "":
 		f.Reason += fmt.Sprintf("; what ComputeDomain %s lacks is not known: %s", domain.ID, domain.Unknown)
@@ -119,7 +119,7 @@ func claimOf(snap *snapshot.Snapshot, uid string) *resourceapi.ResourceClaim {
 
 // domainFinding says why the driver does not prepare a claim on the node of a pod yet, nil
 // if no reason is known.
-func domainFinding(snap *snapshot.Snapshot, pod *corev1.Pod, claim *resourceapi.ResourceClaim, config *computedomain.Config) *Finding {
+func domainFinding(snap *snapshot.Snapshot, pod *corev1.Pod, claim *resourceapi.ResourceClaim, config *kinds.DomainConfig) *Finding {
 	f := &Finding{Instead: true}
 	if config.Problem != "" {
 		f.Reason = fmt.Sprintf("driver %s does not accept the configuration of claim %s: %s", snapshot.ComputeDomainDriver, claim.Name, config.Problem)
@@ -127,7 +127,7 @@ func domainFinding(snap *snapshot.Snapshot, pod *corev1.Pod, claim *resourceapi.
 		f.Step(api.ActorUser, "correct the configuration where it comes from, and recreate the pod so that it gets a new claim")
 		return f
 	}
-	domain := computedomain.Find(snap, claim.Namespace, config.DomainID)
+	domain := findDomain(snap, claim.Namespace, config.DomainID)
 	if problem := domain.Problem(claim, config.Kind); problem != "" {
 		f.Reason = fmt.Sprintf("driver %s does not prepare claim %s: %s", snapshot.ComputeDomainDriver, claim.Name, problem)
 		if domain.Object != nil {
@@ -137,7 +137,7 @@ func domainFinding(snap *snapshot.Snapshot, pod *corev1.Pod, claim *resourceapi.
 		f.Step(api.ActorUser, "delete and recreate pod %s so that it gets a new claim from the ResourceClaimTemplate of a ComputeDomain that exists: kubectl get computedomains.resource.nvidia.com -n %s", pod.Name, shell.Quote(claim.Namespace))
 		return f
 	}
-	if domain.Object == nil || config.Kind != computedomain.KindChannel {
+	if domain.Object == nil || config.Kind != kinds.KindChannel {
 		return nil
 	}
 	node := pod.Spec.NodeName
@@ -154,13 +154,13 @@ func domainFinding(snap *snapshot.Snapshot, pod *corev1.Pod, claim *resourceapi.
 }
 
 // domainCount counts the ready nodes of a domain, where that may matter.
-func domainCount(domain *computedomain.Domain) string {
+func domainCount(domain *computeDomain) string {
 	if domain.Object == nil {
 		return ""
 	}
 	text := ""
 	if joined, ready, wanted := len(domain.Nodes), domain.ReadyNodes(), domain.Object.Spec.NumNodes; ready < max(joined, wanted) {
-		text = "; " + computedomain.Progress(joined, ready, wanted)
+		text = "; " + DomainProgress(joined, ready, wanted)
 	}
 	if domain.Unread != "" {
 		text += fmt.Sprintf(" (as far as is known: %s)", domain.Unread)
@@ -173,7 +173,7 @@ func domainCount(domain *computedomain.Domain) string {
 // there, the DaemonSet of the domain then runs a daemon on it, which joins and is noted as
 // ready once its pod is (cmd/compute-domain-daemon). A node that is not labeled may be one
 // on which the driver does not manage daemons.
-func nodeLacks(snap *snapshot.Snapshot, domain *computedomain.Domain, name string) (text string, f Finding) {
+func nodeLacks(snap *snapshot.Snapshot, domain *computeDomain, name string) (text string, f Finding) {
 	object := snap.Node(name)
 	label := ""
 	if object != nil {
@@ -183,7 +183,7 @@ func nodeLacks(snap *snapshot.Snapshot, domain *computedomain.Domain, name strin
 	if joined != nil {
 		f.AddEvidence(joined.Object, joined.Path, joined.Status, snapshot.ComputeDomainReady)
 	}
-	pod := computedomain.Daemon(snap, domain.ID, name)
+	pod := domainDaemon(snap, domain.ID, name)
 	switch {
 	case pod != nil && !Ready(pod):
 		state, fact := PodTrouble(pod)
@@ -200,7 +200,7 @@ func nodeLacks(snap *snapshot.Snapshot, domain *computedomain.Domain, name strin
 		return fmt.Sprintf("its daemon %s is ready, but the driver has noted the node as %s", english.QualifiedName(pod), joined.Status), f
 	case label != "" && label != domain.ID:
 		other := "another ComputeDomain"
-		if found := computedomain.Find(snap, "", label); found.Object != nil {
+		if found := findDomain(snap, "", label); found.Object != nil {
 			other = "ComputeDomain " + english.QualifiedName(found.Object)
 		}
 		f.AddEvidence(api.Ref(api.KindNode, "", name), "metadata.labels["+snapshot.ComputeDomainLabel+"]", label, domain.ID)
@@ -214,7 +214,7 @@ func nodeLacks(snap *snapshot.Snapshot, domain *computedomain.Domain, name strin
 	if label != "" {
 		f.AddEvidence(api.Ref(api.KindNode, "", name), "metadata.labels["+snapshot.ComputeDomainLabel+"]", label, "")
 	}
-	if set := computedomain.DaemonSet(snap, domain.ID); set != nil {
+	if set := domainDaemonSet(snap, domain.ID); set != nil {
 		o := api.Ref(snapshot.KindDaemonSet, set.Namespace, set.Name)
 		text := fmt.Sprintf("no daemon of the domain is on the node, although there is DaemonSet %s", english.QualifiedName(set))
 		if set.Daemon != nil {

@@ -10,8 +10,8 @@ import (
 	"strings"
 
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
-	"github.com/kubectl-dra/kubectl-dra/pkg/computedomain"
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
+	"github.com/kubectl-dra/kubectl-dra/pkg/lifecycle"
 	"github.com/kubectl-dra/kubectl-dra/pkg/render"
 )
 
@@ -38,7 +38,7 @@ func domainText(d *api.ComputeDomain) string {
 	switch {
 	case d.Name != "":
 		parts = append(parts, fmt.Sprintf("ComputeDomain %s is %s: %s", render.Qualified(d.Namespace, d.Name), cmp.Or(d.Status, "without a status"),
-			computedomain.Progress(d.JoinedNodes, d.ReadyNodes, d.NumNodes)))
+			lifecycle.DomainProgress(d.JoinedNodes, d.ReadyNodes, d.NumNodes)))
 		if n := cliques(d); n > 1 {
 			parts = append(parts, fmt.Sprintf("its nodes are in %d cliques, and only those of the same clique share memory", n))
 		}

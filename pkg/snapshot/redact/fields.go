@@ -15,8 +15,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/kubectl-dra/kubectl-dra/pkg/computedomain"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/kinds"
 )
 
 // reason redacts what an API server said: it quotes users and has URLs.
@@ -189,7 +189,7 @@ func (r *redactor) opaque(config *resourceapi.OpaqueDeviceConfiguration) {
 // domainConfig replaces the UID of a ComputeDomain in parameters, and keeps the rest: what
 // the driver accepts has no other names. It reports whether they are such parameters.
 func (r *redactor) domainConfig(parameters *runtime.RawExtension) bool {
-	config := computedomain.Parse(parameters.Raw)
+	config := kinds.ParseDomainConfig(parameters.Raw)
 	if config.Problem != "" || config.AllocationMode != "" && config.AllocationMode != "All" && config.AllocationMode != "Single" {
 		return false
 	}

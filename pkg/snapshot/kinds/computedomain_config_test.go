@@ -1,7 +1,7 @@
 // Copyright The kubectl-dra Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package computedomain
+package kinds
 
 import (
 	"strings"
@@ -11,7 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-func TestParse(t *testing.T) {
+func TestParseDomainConfig(t *testing.T) {
 	const head = `"apiVersion":"resource.nvidia.com/v1beta1","kind":"ComputeDomainChannelConfig"`
 	for name, test := range map[string]struct{ parameters, problem string }{
 		"a channel":          {`{` + head + `,"domainID":"x","allocationMode":"All"}`, ""},
@@ -30,7 +30,7 @@ func TestParse(t *testing.T) {
 		"nothing":            {``, "unexpected end"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			config := Parse([]byte(test.parameters))
+			config := ParseDomainConfig([]byte(test.parameters))
 			if test.problem == "" && (config.Problem != "" || config.DomainID != "x") || !strings.Contains(config.Problem, test.problem) {
 				t.Errorf("%+v", config)
 			}
@@ -38,18 +38,18 @@ func TestParse(t *testing.T) {
 	}
 }
 
-func FuzzParse(f *testing.F) {
+func FuzzParseDomainConfig(f *testing.F) {
 	f.Add(`{"apiVersion":"resource.nvidia.com/v1beta1","kind":"ComputeDomainChannelConfig","domainID":"x"}`)
 	f.Fuzz(func(t *testing.T, parameters string) {
-		if config := Parse([]byte(parameters)); (config.Problem == "") == (config.DomainID == "") {
+		if config := ParseDomainConfig([]byte(parameters)); (config.Problem == "") == (config.DomainID == "") {
 			t.Errorf("%+v", config)
 		}
 	})
 }
 
-// TestConfigs: of an allocated claim the allocation counts, since the driver reads that,
+// TestDomainConfigs: of an allocated claim the allocation counts, since the driver reads that,
 // and configuration for another driver is nobody's business.
-func TestConfigs(t *testing.T) {
+func TestDomainConfigs(t *testing.T) {
 	opaque := func(driver, domain string) resourceapi.DeviceConfiguration {
 		return resourceapi.DeviceConfiguration{Opaque: &resourceapi.OpaqueDeviceConfiguration{Driver: driver, Parameters: runtime.RawExtension{
 			Raw: []byte(`{"apiVersion":"resource.nvidia.com/v1beta1","kind":"ComputeDomainChannelConfig","domainID":"` + domain + `"}`),
@@ -58,13 +58,13 @@ func TestConfigs(t *testing.T) {
 	claim := &resourceapi.ResourceClaim{Spec: resourceapi.ResourceClaimSpec{Devices: resourceapi.DeviceClaim{Config: []resourceapi.DeviceClaimConfiguration{
 		{DeviceConfiguration: opaque("gpu.nvidia.com", "a")}, {DeviceConfiguration: opaque("compute-domain.nvidia.com", "b")}, {},
 	}}}}
-	if got := Configs(claim); len(got) != 1 || got[0].DomainID != "b" || got[0].Path != "spec.devices.config[1].opaque.parameters" {
+	if got := DomainConfigs(claim); len(got) != 1 || got[0].DomainID != "b" || got[0].Path != "spec.devices.config[1].opaque.parameters" {
 		t.Errorf("%+v", got)
 	}
 	claim.Status.Allocation = &resourceapi.AllocationResult{Devices: resourceapi.DeviceAllocationResult{Config: []resourceapi.DeviceAllocationConfiguration{
 		{DeviceConfiguration: opaque("compute-domain.nvidia.com.example.com", "c")}, {DeviceConfiguration: opaque("compute-domain.nvidia.com", "d")},
 	}}}
-	if got := Configs(claim); len(got) != 1 || got[0].DomainID != "d" || got[0].Path != "status.allocation.devices.config[1].opaque.parameters" {
+	if got := DomainConfigs(claim); len(got) != 1 || got[0].DomainID != "d" || got[0].Path != "status.allocation.devices.config[1].opaque.parameters" {
 		t.Errorf("%+v", got)
 	}
 }

@@ -1,7 +1,7 @@
 // Copyright The kubectl-dra Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package computedomain
+package kinds
 
 import (
 	"fmt"
@@ -13,7 +13,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
-// Kinds of configuration that the driver accepts
+// Kinds of configuration that NVIDIA's driver for ComputeDomains accepts
 // (api/nvidia.com/resource/v1beta1/computedomainconfig.go there).
 const (
 	// KindChannel is the kind for a pod of the domain, which gets an IMEX channel.
@@ -23,8 +23,8 @@ const (
 	KindDaemon = "ComputeDomainDaemonConfig"
 )
 
-// Config is one configuration of a claim for the driver.
-type Config struct {
+// DomainConfig is one configuration of a claim for the driver.
+type DomainConfig struct {
 	// Kind is [KindChannel] or [KindDaemon]; DomainID is the UID of a ComputeDomain.
 	// Both are empty if there is a Problem.
 	Kind, DomainID string
@@ -36,15 +36,15 @@ type Config struct {
 	Problem string
 }
 
-// Configs lists a claim's configuration for the driver: from its allocation, or, if it has
+// DomainConfigs lists a claim's configuration for the driver: from its allocation, or, if it has
 // none, from its spec. Configuration for other drivers is left out, whatever it is.
-func Configs(claim *resourceapi.ResourceClaim) []Config {
-	var configs []Config
+func DomainConfigs(claim *resourceapi.ResourceClaim) []DomainConfig {
+	var configs []DomainConfig
 	add := func(path string, index int, opaque *resourceapi.OpaqueDeviceConfiguration) {
 		if opaque == nil || opaque.Driver != snapshot.ComputeDomainDriver {
 			return
 		}
-		config := Parse(opaque.Parameters.Raw)
+		config := ParseDomainConfig(opaque.Parameters.Raw)
 		config.Parameters, config.Path = string(opaque.Parameters.Raw), fmt.Sprintf("%s.devices.config[%d].opaque.parameters", path, index)
 		configs = append(configs, config)
 	}
@@ -60,39 +60,39 @@ func Configs(claim *resourceapi.ResourceClaim) []Config {
 	return configs
 }
 
-// parameters has the fields of both kinds.
-type parameters struct {
+// domainParameters has the fields of both kinds.
+type domainParameters struct {
 	metav1.TypeMeta `json:",inline"`
 	DomainID        string  `json:"domainID"`
 	AllocationMode  *string `json:"allocationMode,omitempty"`
 }
 
-// Parse parses parameters as strictly as the driver does: it rejects unknown fields, other
-// versions, and a missing domain.
-func Parse(raw []byte) Config {
-	var p parameters
+// ParseDomainConfig parses parameters as strictly as the driver does: it rejects unknown
+// fields, other versions, and a missing domain.
+func ParseDomainConfig(raw []byte) DomainConfig {
+	var p domainParameters
 	strict, err := kjson.UnmarshalStrict(raw, &p)
 	switch {
 	case err != nil:
-		return problem("it is no object with parameters: %v", err)
+		return domainProblem("it is no object with parameters: %v", err)
 	case len(strict) > 0:
-		return problem("%v", strict[0])
+		return domainProblem("%v", strict[0])
 	case p.APIVersion != snapshot.ComputeDomainGroup+"/"+snapshot.ComputeDomainVersion:
-		return problem("apiVersion is %q, must be %s/%s", p.APIVersion, snapshot.ComputeDomainGroup, snapshot.ComputeDomainVersion)
+		return domainProblem("apiVersion is %q, must be %s/%s", p.APIVersion, snapshot.ComputeDomainGroup, snapshot.ComputeDomainVersion)
 	case p.Kind != KindChannel && p.Kind != KindDaemon:
-		return problem("kind is %q, must be %s or %s", p.Kind, KindChannel, KindDaemon)
+		return domainProblem("kind is %q, must be %s or %s", p.Kind, KindChannel, KindDaemon)
 	case p.Kind == KindDaemon && p.AllocationMode != nil:
-		return problem("%s has no field allocationMode", KindDaemon)
+		return domainProblem("%s has no field allocationMode", KindDaemon)
 	case p.DomainID == "":
-		return problem("domainID is missing, must be the UID of a ComputeDomain")
+		return domainProblem("domainID is missing, must be the UID of a ComputeDomain")
 	}
-	config := Config{Kind: p.Kind, DomainID: p.DomainID}
+	config := DomainConfig{Kind: p.Kind, DomainID: p.DomainID}
 	if p.AllocationMode != nil {
 		config.AllocationMode = *p.AllocationMode
 	}
 	return config
 }
 
-func problem(format string, args ...any) Config {
-	return Config{Problem: fmt.Sprintf(format, args...)}
+func domainProblem(format string, args ...any) DomainConfig {
+	return DomainConfig{Problem: fmt.Sprintf(format, args...)}
 }

@@ -1,7 +1,7 @@
 // Copyright The kubectl-dra Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package computedomain
+package lifecycle
 
 import (
 	"cmp"
@@ -16,8 +16,8 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
-// Domain is a ComputeDomain in a snapshot.
-type Domain struct {
+// computeDomain is a ComputeDomain in a snapshot.
+type computeDomain struct {
 	// ID is the UID in the configuration of claims.
 	ID string
 	// Object is nil if there is none, or if that is not known.
@@ -25,14 +25,14 @@ type Domain struct {
 	// Unknown says why it is not known whether it exists, empty if it is.
 	Unknown string
 	// Nodes are the nodes that have joined, by name.
-	Nodes []Node
+	Nodes []domainNode
 	// Unread says why more nodes may have joined, or be ready, than in Nodes; empty if all
 	// are known.
 	Unread string
 }
 
-// Node is a node of a domain in the driver's records.
-type Node struct {
+// domainNode is a node of a domain in the driver's records.
+type domainNode struct {
 	Name, Clique, Status string
 	// Object and Path locate the record.
 	Object api.ObjectRef
@@ -40,11 +40,11 @@ type Node struct {
 }
 
 // Ready reports whether the driver takes the node for ready.
-func (n *Node) Ready() bool { return n.Status == snapshot.ComputeDomainReady }
+func (n *domainNode) Ready() bool { return n.Status == snapshot.ComputeDomainReady }
 
-// Find finds the domain of that ID for a claim of a namespace.
-func Find(s *snapshot.Snapshot, namespace, id string) *Domain {
-	d := &Domain{ID: id}
+// findDomain finds the domain of that ID for a claim of a namespace.
+func findDomain(s *snapshot.Snapshot, namespace, id string) *computeDomain {
+	d := &computeDomain{ID: id}
 	for _, domain := range s.ComputeDomains {
 		if string(domain.UID) == id {
 			d.Object = domain
@@ -54,23 +54,23 @@ func Find(s *snapshot.Snapshot, namespace, id string) *Domain {
 		d.Unknown = s.Unknown(snapshot.ResourceComputeDomains, namespace)
 		return d
 	}
-	d.Nodes, d.Unread = nodesOf(s, d.Object)
+	d.Nodes, d.Unread = domainNodes(s, d.Object)
 	return d
 }
 
-// nodesOf joins the two places where the driver records nodes. Its plugin on the node takes
+// domainNodes joins the two places where the driver records nodes. Its plugin on the node takes
 // a node for ready if either says so (isCurrentNodeReady of
 // cmd/compute-domain-kubelet-plugin/computedomain.go).
-func nodesOf(s *snapshot.Snapshot, domain *snapshot.ComputeDomain) (nodes []Node, unread string) {
-	byName := map[string]Node{}
-	add := func(n Node) {
+func domainNodes(s *snapshot.Snapshot, domain *snapshot.ComputeDomain) (nodes []domainNode, unread string) {
+	byName := map[string]domainNode{}
+	add := func(n domainNode) {
 		if _, found := byName[n.Name]; !found || n.Ready() {
 			byName[n.Name] = n
 		}
 	}
 	for i := range domain.Status.Nodes {
 		n := &domain.Status.Nodes[i]
-		add(Node{
+		add(domainNode{
 			// Before release 25.8 only the domain has a status, and its nodes wait for it.
 			Name: n.Name, Clique: n.CliqueID, Status: cmp.Or(n.Status, domain.Status.Status),
 			Object: api.RefTo(snapshot.KindComputeDomain, domain), Path: fmt.Sprintf("status.nodes[name=%s].status", n.Name),
@@ -82,7 +82,7 @@ func nodesOf(s *snapshot.Snapshot, domain *snapshot.ComputeDomain) (nodes []Node
 		}
 		for i := range clique.Daemons {
 			daemon := &clique.Daemons[i]
-			add(Node{
+			add(domainNode{
 				Name: daemon.NodeName, Clique: daemon.CliqueID, Status: daemon.Status,
 				Object: api.RefTo(snapshot.KindClique, clique), Path: fmt.Sprintf("daemons[nodeName=%s].status", daemon.NodeName),
 			})
@@ -96,7 +96,7 @@ func nodesOf(s *snapshot.Snapshot, domain *snapshot.ComputeDomain) (nodes []Node
 }
 
 // Node returns the node of that name, nil if it has not joined.
-func (d *Domain) Node(name string) *Node {
+func (d *computeDomain) Node(name string) *domainNode {
 	for i := range d.Nodes {
 		if d.Nodes[i].Name == name {
 			return &d.Nodes[i]
@@ -106,7 +106,7 @@ func (d *Domain) Node(name string) *Node {
 }
 
 // ReadyNodes counts the nodes that are ready.
-func (d *Domain) ReadyNodes() int {
+func (d *computeDomain) ReadyNodes() int {
 	ready := 0
 	for i := range d.Nodes {
 		if d.Nodes[i].Ready() {
@@ -116,9 +116,9 @@ func (d *Domain) ReadyNodes() int {
 	return ready
 }
 
-// Progress says in a clause how many nodes have joined a domain, out of the wanted number
+// DomainProgress says in a clause how many nodes have joined a domain, out of the wanted number
 // if that is not zero, and how many of them are ready.
-func Progress(joined, ready, wanted int) string {
+func DomainProgress(joined, ready, wanted int) string {
 	text := english.Count(joined, "node") + " joined"
 	if wanted > 0 {
 		text = fmt.Sprintf("%d of %s (numNodes) joined", joined, english.Count(wanted, "node"))
@@ -126,8 +126,8 @@ func Progress(joined, ready, wanted int) string {
 	return fmt.Sprintf("%s, %d ready", text, ready)
 }
 
-// Daemons returns the pods that the driver runs for a domain, one on each of its nodes.
-func Daemons(s *snapshot.Snapshot, id string) []*corev1.Pod {
+// domainDaemons returns the pods that the driver runs for a domain, one on each of its nodes.
+func domainDaemons(s *snapshot.Snapshot, id string) []*corev1.Pod {
 	var daemons []*corev1.Pod
 	for _, pod := range s.Pods {
 		if pod.Labels[snapshot.ComputeDomainLabel] == id {
@@ -137,8 +137,8 @@ func Daemons(s *snapshot.Snapshot, id string) []*corev1.Pod {
 	return daemons
 }
 
-// DaemonSet returns the DaemonSet for the daemons of a domain, nil if none is known.
-func DaemonSet(s *snapshot.Snapshot, id string) *snapshot.Workload {
+// domainDaemonSet returns the DaemonSet for the daemons of a domain, nil if none is known.
+func domainDaemonSet(s *snapshot.Snapshot, id string) *snapshot.Workload {
 	for _, w := range s.Workloads {
 		if w.Kind == snapshot.KindDaemonSet && w.Labels[snapshot.ComputeDomainLabel] == id {
 			return w
@@ -147,9 +147,9 @@ func DaemonSet(s *snapshot.Snapshot, id string) *snapshot.Workload {
 	return nil
 }
 
-// Called returns the nodes that are in a domain or are to join it, by the label that the
+// calledNodes returns the nodes that are in a domain or are to join it, by the label that the
 // plugin of the driver sets when a pod of the domain gets there.
-func Called(s *snapshot.Snapshot, id string) []*corev1.Node {
+func calledNodes(s *snapshot.Snapshot, id string) []*corev1.Node {
 	var nodes []*corev1.Node
 	for _, node := range s.Nodes {
 		if node.Labels[snapshot.ComputeDomainLabel] == id {
