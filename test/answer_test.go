@@ -24,9 +24,8 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/collect"
-	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/load"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/files"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/redact"
-	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/save"
 )
 
 // answer is the answer of `kubectl dra why` about a pod, with its snapshot.
@@ -360,10 +359,10 @@ func (a answer) checkReplay(ctx context.Context, t *testing.T) {
 	t.Helper()
 	for _, name := range []string{"snapshot.json", "snapshot.yaml.gz"} {
 		path := filepath.Join(t.TempDir(), name)
-		if err := save.File(t.Context(), a.snapshot, path); err != nil {
+		if err := files.Save(t.Context(), a.snapshot, path); err != nil {
 			t.Fatal(err)
 		}
-		loaded, err := load.Load(ctx, []string{path}, load.Options{})
+		loaded, err := files.Load(ctx, []string{path}, files.Options{})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -16,7 +16,7 @@ import (
 
 	"github.com/kubectl-dra/kubectl-dra/internal/fleet"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
-	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/save"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/files"
 )
 
 // BenchmarkFleet asks the built program about something that fits on no node of
@@ -55,7 +55,7 @@ func BenchmarkFleet(b *testing.B) {
 				}
 				b.Run(fmt.Sprintf("%s/nodes=%d/%s", shape.name, nodes, extension), func(b *testing.B) {
 					path := filepath.Join(b.TempDir(), "fleet."+extension)
-					if err := save.File(b.Context(), shape.make(nodes), path); err != nil {
+					if err := files.Save(b.Context(), shape.make(nodes), path); err != nil {
 						b.Fatal(err)
 					}
 					b.ResetTimer()
@@ -87,7 +87,7 @@ func BenchmarkFleet(b *testing.B) {
 func BenchmarkExpressions(b *testing.B) {
 	peak, program := goBuild(b, "./peak"), goBuild(b, "../cmd/kubectl-dra")
 	path := filepath.Join(b.TempDir(), "fleet.json")
-	if err := save.File(b.Context(), fleet.Mixed(5000), path); err != nil {
+	if err := files.Save(b.Context(), fleet.Mixed(5000), path); err != nil {
 		b.Fatal(err)
 	}
 	expression := `device.driver == "` + fleet.Driver + `" && device.capacity["` + fleet.Driver + `"].memory.compareTo(quantity("40Gi")) >= 0`
@@ -135,7 +135,7 @@ func BenchmarkDoctor(b *testing.B) {
 	} {
 		b.Run(shape.name, func(b *testing.B) {
 			path := filepath.Join(b.TempDir(), "fleet.json")
-			if err := save.File(b.Context(), withDriver(shape.snap), path); err != nil {
+			if err := files.Save(b.Context(), withDriver(shape.snap), path); err != nil {
 				b.Fatal(err)
 			}
 			b.ResetTimer()

@@ -14,7 +14,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/kubectl-dra/kubectl-dra/internal/fleet"
-	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/save"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/files"
 )
 
 // BenchmarkMCP asks each tool of the server about a mixed fleet of 600 nodes where 59 pods wait.
@@ -28,7 +28,7 @@ func BenchmarkMCP(b *testing.B) {
 	fleet.AddWaiting(snap, 59)
 	dir := b.TempDir()
 	path, before := filepath.Join(dir, "fleet.json"), filepath.Join(dir, "before.json")
-	if err := save.File(b.Context(), snap, path); err != nil {
+	if err := files.Save(b.Context(), snap, path); err != nil {
 		b.Fatal(err)
 	}
 	waiting := snap.Pods[slices.IndexFunc(snap.Pods, func(pod *corev1.Pod) bool { return strings.HasPrefix(pod.Name, "waits-") })]
@@ -36,7 +36,7 @@ func BenchmarkMCP(b *testing.B) {
 	node := inUse(snap)
 	earlier := *snap
 	earlier.Slices = earlier.Slices[1:]
-	if err := save.File(b.Context(), &earlier, before); err != nil {
+	if err := files.Save(b.Context(), &earlier, before); err != nil {
 		b.Fatal(err)
 	}
 	a := newAgent(b, "--snapshot", path, "--before", before)

@@ -13,7 +13,7 @@ import (
 
 	"github.com/kubectl-dra/kubectl-dra/internal/fleet"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
-	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/save"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/files"
 )
 
 // BenchmarkPlanning asks the built program about a file with 5,000 nodes where 1,000 pods
@@ -35,7 +35,7 @@ func BenchmarkPlanning(b *testing.B) {
 	}{{"equal", fleet.Fleet(5000, 8, 20000)}, {"mixed", fleet.Mixed(5000)}} {
 		b.Run(shape.name, func(b *testing.B) {
 			path := filepath.Join(b.TempDir(), "fleet.json")
-			if err := save.File(b.Context(), withWaiting(shape.snap), path); err != nil {
+			if err := files.Save(b.Context(), withWaiting(shape.snap), path); err != nil {
 				b.Fatal(err)
 			}
 			questions := []struct {

@@ -15,7 +15,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain"
 	"github.com/kubectl-dra/kubectl-dra/pkg/render"
 	"github.com/kubectl-dra/kubectl-dra/pkg/render/explanation"
-	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/load"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/files"
 )
 
 // checkBrief checks that an answer fits on a terminal of 80 by 24, with the first fix in the
@@ -46,7 +46,7 @@ func checkBrief(t *testing.T, e *api.Explanation) {
 
 // TestBriefAnswers asks about every pod and claim of the example cluster.
 func TestBriefAnswers(t *testing.T) {
-	snap, err := load.Load(t.Context(), []string{filepath.Join("..", "examples", "cluster")}, load.Options{})
+	snap, err := files.Load(t.Context(), []string{filepath.Join("..", "examples", "cluster")}, files.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -13,7 +13,7 @@ import (
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/cause"
 	facts "github.com/kubectl-dra/kubectl-dra/pkg/cluster"
-	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/load"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/files"
 )
 
 // TestCausesOfFieldCases compares the causes of each case that users have reported with a file that
@@ -25,7 +25,7 @@ func TestCausesOfFieldCases(t *testing.T) {
 	}
 	var text strings.Builder
 	for _, path := range paths {
-		snap, err := load.Load(t.Context(), []string{path}, load.Options{})
+		snap, err := files.Load(t.Context(), []string{path}, files.Options{})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -16,7 +16,7 @@ import (
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/commands"
-	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/load"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/files"
 )
 
 var keep = flag.String("keep", "", "keep what this release, such as v1.2.0, writes, for later ones to read")
@@ -37,7 +37,7 @@ func TestKeepRelease(t *testing.T) {
 	if code := commands.Run(t.Context(), []string{"snapshot", "--snapshot", example, "-o", file}, streams, commands.Build{Version: *keep}); code != 0 {
 		t.Fatal(errOut)
 	}
-	snap, err := load.Load(t.Context(), []string{file}, load.Options{})
+	snap, err := files.Load(t.Context(), []string{file}, files.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -22,7 +22,7 @@ import (
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
-	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/load"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/files"
 )
 
 // compat has what earlier releases wrote, a directory for each. Nobody ever
@@ -49,7 +49,7 @@ func releases(t *testing.T) []string {
 func TestOldSnapshots(t *testing.T) {
 	for _, dir := range releases(t) {
 		t.Run(filepath.Base(dir), func(t *testing.T) {
-			snap, err := load.Load(t.Context(), []string{filepath.Join(dir, "cluster.yaml.gz")}, load.Options{})
+			snap, err := files.Load(t.Context(), []string{filepath.Join(dir, "cluster.yaml.gz")}, files.Options{})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -25,7 +25,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/commands"
 	"github.com/kubectl-dra/kubectl-dra/pkg/nodeprobe/node"
 	"github.com/kubectl-dra/kubectl-dra/pkg/nodeprobe/nvidia"
-	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/load"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/files"
 )
 
 // TestOutputsMatchSchemas runs every verb with -o json, and holds what it prints,
@@ -215,7 +215,7 @@ func nodeQuestions(t *testing.T) [][]string {
 // it with them and the root of its node.
 func startDriver(t *testing.T, cluster string) (*testdriver.Driver, []*resourceapi.ResourceClaim, string) {
 	t.Helper()
-	snap, err := load.Load(t.Context(), []string{cluster}, load.Options{})
+	snap, err := files.Load(t.Context(), []string{cluster}, files.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

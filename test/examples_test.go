@@ -16,14 +16,14 @@ import (
 
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain"
-	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/load"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/files"
 )
 
 // TestExampleCluster asks about every pending pod of the example cluster. The
 // verdicts are those of a kube-scheduler v1.37.1 that was given these objects;
 // what it said is in the pods' conditions.
 func TestExampleCluster(t *testing.T) {
-	snap, err := load.Load(t.Context(), []string{filepath.Join("..", "examples", "cluster")}, load.Options{})
+	snap, err := files.Load(t.Context(), []string{filepath.Join("..", "examples", "cluster")}, files.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

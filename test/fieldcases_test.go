@@ -20,7 +20,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/render"
 	"github.com/kubectl-dra/kubectl-dra/pkg/render/explanation"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
-	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/load"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/files"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/redact"
 )
 
@@ -67,7 +67,7 @@ func TestFieldCases(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			snap, err := load.Load(t.Context(), []string{path}, load.Options{})
+			snap, err := files.Load(t.Context(), []string{path}, files.Options{})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -19,7 +19,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain"
 	"github.com/kubectl-dra/kubectl-dra/pkg/render"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
-	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/load"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/files"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/recording"
 )
 
@@ -27,7 +27,7 @@ import (
 // upgrade of a driver.
 func TestHistories(t *testing.T) {
 	read := func(name string) *snapshot.Snapshot {
-		s, err := load.Load(t.Context(), []string{filepath.Join("..", "docs", "diff", name)}, load.Options{})
+		s, err := files.Load(t.Context(), []string{filepath.Join("..", "docs", "diff", name)}, files.Options{})
 		if err != nil {
 			t.Fatal(err)
 		}

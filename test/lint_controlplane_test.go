@@ -18,7 +18,7 @@ import (
 
 	"github.com/kubectl-dra/kubectl-dra/internal/controlplane"
 	"github.com/kubectl-dra/kubectl-dra/pkg/lint"
-	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/load"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/files"
 )
 
 // lintBases returns objects that the API server takes, and lint has no error about.
@@ -367,7 +367,7 @@ func TestLintAgreesWithTheServer(t *testing.T) {
 // compareLint asks both about one object.
 func (c *cluster) compareLint(t *testing.T, text string) {
 	t.Helper()
-	texts, err := load.Texts(t.Context(), []string{"-"}, load.Options{Stdin: strings.NewReader(text + "\n---\n{apiVersion: v1, kind: Namespace, metadata: {name: default}}\n---\n{apiVersion: resource.k8s.io/v1, kind: DeviceClass, metadata: {name: extended}, spec: {extendedResourceName: example.com/gpu}}\n")})
+	texts, err := files.Texts(t.Context(), []string{"-"}, files.Options{Stdin: strings.NewReader(text + "\n---\n{apiVersion: v1, kind: Namespace, metadata: {name: default}}\n---\n{apiVersion: resource.k8s.io/v1, kind: DeviceClass, metadata: {name: extended}, spec: {extendedResourceName: example.com/gpu}}\n")})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -13,7 +13,7 @@ import (
 	"testing"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/lint"
-	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/load"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/files"
 )
 
 // TestManifestsAreInOrder checks what we show to others: the examples, and the YAML in
@@ -53,7 +53,7 @@ func TestManifestsAreInOrder(t *testing.T) {
 // findingsIn lists the findings as "FILE CODE".
 func findingsIn(t *testing.T, path string) []string {
 	t.Helper()
-	texts, err := load.Texts(t.Context(), []string{path}, load.Options{})
+	texts, err := files.Texts(t.Context(), []string{path}, files.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

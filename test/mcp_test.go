@@ -24,7 +24,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/kubectl-dra/kubectl-dra/internal/fleet"
-	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/save"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/files"
 )
 
 // agent is a client of the built program.
@@ -391,7 +391,7 @@ func TestMCPLimits(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "fleet.json")
 	snap := fleet.Mixed(40)
 	fleet.AddWaiting(snap, 20)
-	if err := save.File(t.Context(), snap, path); err != nil {
+	if err := files.Save(t.Context(), snap, path); err != nil {
 		t.Fatal(err)
 	}
 	a := newAgent(t, "--snapshot", path)
@@ -564,7 +564,7 @@ func TestMCPCancels(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "fleet.json")
 	snap := fleet.Mixed(3000)
 	fleet.AddWaiting(snap, 1000)
-	if err := save.File(t.Context(), snap, path); err != nil {
+	if err := files.Save(t.Context(), snap, path); err != nil {
 		t.Fatal(err)
 	}
 	a := newAgent(t, "--snapshot", path)

@@ -13,7 +13,7 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/save"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/files"
 )
 
 // verbsThatPrint returns each verb that prints something, on a file.
@@ -77,7 +77,7 @@ func nobodyReads(t *testing.T, bin string) {
 func readsTheHead(t *testing.T, bin string) {
 	path := filepath.Join(t.TempDir(), "fleet.json")
 	// Each verb has more to say than fits into a pipe.
-	if err := save.File(t.Context(), fleetWithWaitingClaim(1500, 1000), path); err != nil {
+	if err := files.Save(t.Context(), fleetWithWaitingClaim(1500, 1000), path); err != nil {
 		t.Fatal(err)
 	}
 	for _, verb := range []string{"devices", "devices -o json", "claims", "slices", "pools -o yaml", "snapshot"} {

@@ -17,9 +17,8 @@ import (
 
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
-	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/load"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/files"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/recording"
-	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/save"
 )
 
 // recorded waits until the last moment of a recording is the awaited one.
@@ -32,7 +31,7 @@ func recorded(t *testing.T, path, what string, awaited func(*snapshot.Snapshot) 
 			return false
 		}
 		defer func() { _ = r.Close() }()
-		m, err := r.Last(t.Context(), load.Options{})
+		m, err := r.Last(t.Context(), files.Options{})
 		if err != nil || !awaited(m.Snapshot) {
 			return false
 		}
@@ -49,7 +48,7 @@ func recorded(t *testing.T, path, what string, awaited func(*snapshot.Snapshot) 
 func objectsOf(t *testing.T, s *snapshot.Snapshot) string {
 	t.Helper()
 	var text bytes.Buffer
-	for _, list := range save.Lists() {
+	for _, list := range files.Lists() {
 		switch list.Name {
 		case "Namespace", "DeviceClass", "ResourceSlice", "ResourceClaim", "Pod":
 		default:
@@ -116,7 +115,7 @@ func TestRecordAgainstCluster(t *testing.T) {
 	if code, out, message := p.tried(t, "snapshot", "-o", saved); code != 0 {
 		t.Fatal(code, out, message)
 	}
-	live, err := load.Load(t.Context(), []string{saved}, load.Options{})
+	live, err := files.Load(t.Context(), []string{saved}, files.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -206,7 +205,7 @@ func TestRecordAgainstCluster(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer func() { _ = r.Close() }()
-	for m, err := range r.From(t.Context(), begun.TakenAt, load.Options{}) {
+	for m, err := range r.From(t.Context(), begun.TakenAt, files.Options{}) {
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -30,7 +30,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
-	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/load"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/files"
 )
 
 // hostileTexts returns texts that the API server stores where it takes any text: they mean
@@ -157,7 +157,7 @@ func TestStoredTextsSurvive(t *testing.T) {
 	}
 	load := func(path string) *snapshot.Snapshot {
 		t.Helper()
-		snap, err := load.Load(ctx, []string{path}, load.Options{})
+		snap, err := files.Load(ctx, []string{path}, files.Options{})
 		if err != nil {
 			t.Fatalf("load %s: %v", filepath.Base(path), err)
 		}
@@ -540,7 +540,7 @@ func TestStoredQuantities(t *testing.T) {
 					t.Fatalf("%q does not end: code %d, %s", args, code, errOut)
 				}
 			}
-			snap, err := load.Load(ctx, []string{path}, load.Options{})
+			snap, err := files.Load(ctx, []string{path}, files.Options{})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -28,8 +28,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/internal/fleet"
 	"github.com/kubectl-dra/kubectl-dra/pkg/commands"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
-	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/load"
-	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/save"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/files"
 )
 
 func main() {
@@ -52,7 +51,7 @@ type subject struct {
 }
 
 func run(ctx context.Context, dir string, random uint64) error {
-	example, err := load.Load(ctx, []string{"examples/cluster"}, load.Options{})
+	example, err := files.Load(ctx, []string{"examples/cluster"}, files.Options{})
 	if err != nil {
 		return fmt.Errorf("run it in the root of the repository: %w", err)
 	}
@@ -97,7 +96,7 @@ func waiting(s *snapshot.Snapshot) *snapshot.Snapshot {
 func (s subject) ask(ctx context.Context) error {
 	snap := s.make()
 	file := s.name + ".yaml"
-	if err := save.File(ctx, snap, file); err != nil {
+	if err := files.Save(ctx, snap, file); err != nil {
 		return err
 	}
 	var all bytes.Buffer

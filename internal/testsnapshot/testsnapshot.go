@@ -17,7 +17,7 @@ import (
 	"k8s.io/client-go/kubernetes/scheme"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
-	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/load"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/files"
 )
 
 //go:embed everything.yaml
@@ -30,7 +30,7 @@ func Everything() string { return everything }
 // Load loads a text, or fails the test.
 func Load(t testing.TB, text string) *snapshot.Snapshot {
 	t.Helper()
-	s, err := load.Load(t.Context(), []string{"-"}, load.Options{Stdin: strings.NewReader(text)})
+	s, err := files.Load(t.Context(), []string{"-"}, files.Options{Stdin: strings.NewReader(text)})
 	if err != nil {
 		t.Fatal(err)
 	}

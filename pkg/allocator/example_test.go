@@ -12,13 +12,13 @@ import (
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
-	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/load"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/files"
 )
 
 // Check asks the scheduler's allocator for the devices of claims on one node.
 func ExampleAllocator_Check() {
 	ctx := context.Background()
-	snap, err := load.Load(ctx, []string{"../../examples/cluster"}, load.Options{})
+	snap, err := files.Load(ctx, []string{"../../examples/cluster"}, files.Options{})
 	if err != nil {
 		log.Fatal(err)
 	}

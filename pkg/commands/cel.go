@@ -22,7 +22,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/render"
 	"github.com/kubectl-dra/kubectl-dra/pkg/render/explanation"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
-	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/load"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/files"
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/prompt"
 )
 
@@ -208,7 +208,7 @@ func (o *celOptions) read(ctx context.Context) (*cli.Source, error) {
 	if len(o.files) == 0 {
 		return o.reader.Read(ctx, cli.Scope{Only: o.Reads()})
 	}
-	files, err := load.Preview(ctx, o.files, o.reader.Options)
+	files, err := files.Preview(ctx, o.files, o.reader.Options)
 	if err != nil {
 		return nil, err
 	}

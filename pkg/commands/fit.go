@@ -27,7 +27,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/forecast"
 	"github.com/kubectl-dra/kubectl-dra/pkg/render"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
-	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/load"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/files"
 )
 
 // fitFlags are the flags of fit.
@@ -190,14 +190,14 @@ func (f *fitFlags) toOptions(cmd *cobra.Command, args []string, streams generici
 }
 
 func (o *fitOptions) run(ctx context.Context) error {
-	var files *snapshot.Snapshot
+	var manifests *snapshot.Snapshot
 	if len(o.files) > 0 {
 		var err error
-		if files, err = load.Manifests(ctx, o.files, o.reader.Options); err != nil {
+		if manifests, err = files.Manifests(ctx, o.files, o.reader.Options); err != nil {
 			return err
 		}
 	}
-	scope := cli.Scope{Manifests: files, Creates: true}
+	scope := cli.Scope{Manifests: manifests, Creates: true}
 	if len(o.targets) > 0 {
 		scope.Target = &o.targets[0]
 	}
@@ -209,7 +209,7 @@ func (o *fitOptions) run(ctx context.Context) error {
 		return o.countShapes(ctx, from)
 	}
 	bar := cli.NewProgress(o.streams.ErrOut, "Counting copies")
-	found, err := o.count(ctx, from, files)
+	found, err := o.count(ctx, from, manifests)
 	bar.Done()
 	if err != nil {
 		return cli.WithSuggestion(o.args, err)
@@ -259,11 +259,11 @@ func (o *fitOptions) countShapes(ctx context.Context, from *cli.Source) error {
 }
 
 // count counts copies in a cluster with the additions of the flags.
-func (o *fitOptions) count(ctx context.Context, from *cli.Source, files *snapshot.Snapshot) (*api.Fit, error) {
+func (o *fitOptions) count(ctx context.Context, from *cli.Source, manifests *snapshot.Snapshot) (*api.Fit, error) {
 	snap := from.Snap
 	var given *manifest.Manifests
-	if files != nil {
-		given = manifest.Place(files, cmp.Or(from.Namespace, metav1.NamespaceDefault), o.files)
+	if manifests != nil {
+		given = manifest.Place(manifests, cmp.Or(from.Namespace, metav1.NamespaceDefault), o.files)
 		snap = given.Over(snap)
 	}
 	snap, err := cli.AddNodes(snap, o.added)

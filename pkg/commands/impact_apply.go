@@ -21,12 +21,12 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/forecast"
 	"github.com/kubectl-dra/kubectl-dra/pkg/shell"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
-	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/load"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/files"
 )
 
 func newImpactApply(streams genericiooptions.IOStreams, config *genericclioptions.ConfigFlags) *cobra.Command {
 	f := newImpactFlags(config)
-	var files []string
+	var paths []string
 	cmd := f.change(&cobra.Command{
 		Use:   "apply -f FILE",
 		Short: "Show what changed classes, rules, slices or templates do",
@@ -40,19 +40,19 @@ pods that run get what a template has only when they are created again.`,
 		Args:              cobra.NoArgs,
 		ValidArgsFunction: cobra.NoFileCompletions,
 	}, streams, func(ctx context.Context, o *impactOptions, _ []string) (chooser, error) {
-		if len(files) == 0 {
+		if len(paths) == 0 {
 			return nil, cli.Usagef("Name a file with -f.", "read --filename: no file is given")
 		}
-		if err := cli.OnceStdin(files, f.reading.Paths); err != nil {
+		if err := cli.OnceStdin(paths, f.reading.Paths); err != nil {
 			return nil, err
 		}
-		objects, err := load.Manifests(ctx, files, o.reader.Options)
+		objects, err := files.Manifests(ctx, paths, o.reader.Options)
 		if err != nil {
 			return nil, err
 		}
-		return appliedObjects(files, objects)
+		return appliedObjects(paths, objects)
 	})
-	cmd.Flags().StringArrayVarP(&files, "filename", "f", nil, "Read objects from this `FILE`; - is standard input. Can be repeated.")
+	cmd.Flags().StringArrayVarP(&paths, "filename", "f", nil, "Read objects from this `FILE`; - is standard input. Can be repeated.")
 	return cmd
 }
 

@@ -22,7 +22,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain"
 	"github.com/kubectl-dra/kubectl-dra/pkg/render"
 	"github.com/kubectl-dra/kubectl-dra/pkg/render/explanation"
-	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/load"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/files"
 )
 
 // learnOptions are the parsed flags.
@@ -181,12 +181,12 @@ func (o *learnOptions) show(ctx context.Context, e *exercise) error {
 
 // decide explains the target of an exercise on the example cluster as if manifests were
 // applied. Paths are the files that they are from, "-" for the standard input of opts.
-func (e *exercise) decide(ctx context.Context, path string, opts load.Options) (*api.Explanation, error) {
+func (e *exercise) decide(ctx context.Context, path string, opts files.Options) (*api.Explanation, error) {
 	snap, err := loadExample(ctx)
 	if err != nil {
 		return nil, err
 	}
-	files, err := load.Manifests(ctx, []string{path}, opts)
+	files, err := files.Manifests(ctx, []string{path}, opts)
 	if err != nil {
 		return nil, err
 	}
@@ -207,7 +207,7 @@ func (e *exercise) decide(ctx context.Context, path string, opts load.Options) (
 
 // check decides whether a file solves an exercise.
 func (o *learnOptions) check(ctx context.Context, e *exercise) error {
-	found, err := e.decide(ctx, o.file, load.Options{Stdin: o.streams.In})
+	found, err := e.decide(ctx, o.file, files.Options{Stdin: o.streams.In})
 	if err != nil {
 		return err
 	}
@@ -232,7 +232,7 @@ func (o *learnOptions) showAnswer(ctx context.Context, e *exercise) error {
 	if err != nil {
 		return err
 	}
-	found, err := e.decide(ctx, "-", load.Options{Stdin: strings.NewReader(text)})
+	found, err := e.decide(ctx, "-", files.Options{Stdin: strings.NewReader(text)})
 	if err != nil {
 		return err
 	}

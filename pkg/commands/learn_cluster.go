@@ -19,7 +19,7 @@ import (
 
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
-	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/load"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/files"
 )
 
 // exampleFiles are the files of examples/cluster, gangManifest is examples/manifests/gang.yaml; both
@@ -50,7 +50,7 @@ func loadExample(ctx context.Context) (*snapshot.Snapshot, error) {
 	if err != nil {
 		return nil, err
 	}
-	return load.Content(ctx, "example cluster", []byte(text), load.Options{})
+	return files.Content(ctx, "example cluster", []byte(text), files.Options{})
 }
 
 // manifest returns the manifest to correct: the object of the exercise and, of a pod, the

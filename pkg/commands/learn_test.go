@@ -14,7 +14,7 @@ import (
 
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain"
-	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/load"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/files"
 )
 
 // TestClusterIsTheExample compares the cluster in the program with the files of the example.
@@ -83,7 +83,7 @@ func TestExercises(t *testing.T) {
 		t.Run(strconv.Itoa(i+1), func(t *testing.T) {
 			decide := func(text string) *api.Explanation {
 				t.Helper()
-				found, err := e.decide(t.Context(), "-", load.Options{Stdin: strings.NewReader(text)})
+				found, err := e.decide(t.Context(), "-", files.Options{Stdin: strings.NewReader(text)})
 				if err != nil {
 					t.Fatal(err)
 				}

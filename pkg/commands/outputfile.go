@@ -14,7 +14,7 @@ import (
 	"strings"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/commands/cli"
-	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/save"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/files"
 )
 
 // outputFile is the file that a verb writes: an empty path stands for standard output.
@@ -36,7 +36,7 @@ func (f outputFile) write(ctx context.Context, out io.Writer, write func(io.Writ
 	case isSpecial(f.path):
 		return untilCanceled(ctx, func() error { return writeSpecial(f.path, write) })
 	default:
-		return save.Whole(ctx, f.path, write)
+		return files.SaveWhole(ctx, f.path, write)
 	}
 }
 

@@ -22,8 +22,8 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/render"
 	"github.com/kubectl-dra/kubectl-dra/pkg/report"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/files"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/redact"
-	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/save"
 )
 
 type reportFlags struct {
@@ -165,7 +165,7 @@ func (o *reportOptions) run(ctx context.Context) error {
 		return err
 	}
 	if o.with {
-		if options.Snapshot, err = save.Packed(snap); err != nil {
+		if options.Snapshot, err = files.Packed(snap); err != nil {
 			return err
 		}
 	}

@@ -18,8 +18,8 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/commands/cli"
 	"github.com/kubectl-dra/kubectl-dra/pkg/render"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/files"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/redact"
-	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/save"
 )
 
 type snapshotFlags struct {
@@ -34,7 +34,7 @@ type snapshotOptions struct {
 	outputFile
 	reader *cli.Reader
 	// format is the format of standard output and of paths that are not regular files.
-	format  save.Format
+	format  files.Format
 	redact  bool
 	streams genericiooptions.IOStreams
 }
@@ -101,11 +101,11 @@ func (f *snapshotFlags) toOptions(cmd *cobra.Command, streams genericiooptions.I
 	if path == "-" {
 		path = ""
 	}
-	format := save.Format(f.format)
+	format := files.Format(f.format)
 	switch format {
 	case "":
-		format = save.YAML
-	case save.JSON, save.YAML:
+		format = files.YAML
+	case files.JSON, files.YAML:
 		if path != "" && !isSpecial(path) {
 			return nil, cli.Usagef("Leave --format out: the ending of the file's name determines it.", "--format is for standard output, not for a file")
 		}
@@ -143,9 +143,9 @@ func (o *snapshotOptions) run(ctx context.Context) error {
 
 func (o *snapshotOptions) save(ctx context.Context, snap *snapshot.Snapshot) error {
 	if o.isRegular() {
-		return save.File(ctx, snap, o.path)
+		return files.Save(ctx, snap, o.path)
 	}
-	return o.write(ctx, o.streams.Out, func(w io.Writer) error { return save.Snapshot(w, snap, o.format) })
+	return o.write(ctx, o.streams.Out, func(w io.Writer) error { return files.Write(w, snap, o.format) })
 }
 
 // checkPath fails before anything is read if the snapshot could not be saved.

@@ -25,7 +25,7 @@ import (
 
 	"github.com/kubectl-dra/kubectl-dra/internal/fleet"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
-	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/save"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/files"
 )
 
 // TestListingsNeedNoMore lists random clusters from an API server, where each
@@ -46,7 +46,7 @@ func TestListingsNeedNoMore(t *testing.T) {
 			decorate(snap)
 		}
 		path := filepath.Join(t.TempDir(), "cluster.json")
-		if err := save.File(t.Context(), snap, path); err != nil {
+		if err := files.Save(t.Context(), snap, path); err != nil {
 			t.Fatal(err)
 		}
 		server := httptest.NewServer(servedSnapshot{snap})

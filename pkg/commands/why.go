@@ -22,7 +22,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain"
 	"github.com/kubectl-dra/kubectl-dra/pkg/render"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
-	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/load"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/files"
 )
 
 type whyFlags struct {
@@ -221,24 +221,24 @@ func (o *whyOptions) run(ctx context.Context) error {
 	if o.since != "" {
 		return cli.WithSuggestion(o.args, o.explainSince(ctx))
 	}
-	var files *snapshot.Snapshot
+	var manifests *snapshot.Snapshot
 	if o.kustomize != "" {
 		var err error
-		if files, err = manifest.LoadKustomization(ctx, o.kustomize, o.reader.Options); err != nil {
+		if manifests, err = manifest.LoadKustomization(ctx, o.kustomize, o.reader.Options); err != nil {
 			return err
 		}
 	}
 	if len(o.files) > 0 {
 		var err error
-		if files, err = load.Manifests(ctx, o.files, o.reader.Options); err != nil {
+		if manifests, err = files.Manifests(ctx, o.files, o.reader.Options); err != nil {
 			return err
 		}
 	}
-	if len(o.targets) == 0 && files == nil {
+	if len(o.targets) == 0 && manifests == nil {
 		return o.explainWaiting(ctx)
 	}
 	a := &whyAnswers{}
-	if err := o.explain(ctx, files, a); err != nil {
+	if err := o.explain(ctx, manifests, a); err != nil {
 		return cli.WithSuggestion(o.args, err)
 	}
 	if len(a.skipped) > 0 {
@@ -260,20 +260,20 @@ func (o *whyOptions) run(ctx context.Context) error {
 
 // explain explains each target. It only fails if no answer is possible; errors of one
 // target are recorded with the answers.
-func (o *whyOptions) explain(ctx context.Context, files *snapshot.Snapshot, a *whyAnswers) error {
+func (o *whyOptions) explain(ctx context.Context, manifests *snapshot.Snapshot, a *whyAnswers) error {
 	if len(o.targets) == 0 || !o.reader.Live() {
-		from, err := o.reader.Read(ctx, cli.Scope{Manifests: files, ComputeDomains: true})
+		from, err := o.reader.Read(ctx, cli.Scope{Manifests: manifests, ComputeDomains: true})
 		if err != nil {
 			return err
 		}
-		return o.explainIn(ctx, from, files, o.targets, a)
+		return o.explainIn(ctx, from, manifests, o.targets, a)
 	}
 	// A cluster is asked for more about a target (its events, its workload) than about the
 	// rest, so each one is read on its own.
 	for i := range o.targets {
-		from, err := o.reader.Read(ctx, cli.Scope{Target: &o.targets[i], Manifests: files, ComputeDomains: true, Scaling: true})
+		from, err := o.reader.Read(ctx, cli.Scope{Target: &o.targets[i], Manifests: manifests, ComputeDomains: true, Scaling: true})
 		if err == nil {
-			err = o.explainIn(ctx, from, files, o.targets[i:i+1], a)
+			err = o.explainIn(ctx, from, manifests, o.targets[i:i+1], a)
 		}
 		if err != nil {
 			if ctx.Err() != nil || len(o.targets) == 1 {
@@ -286,11 +286,11 @@ func (o *whyOptions) explain(ctx context.Context, files *snapshot.Snapshot, a *w
 }
 
 // explainIn explains some targets, or all targets of the files if none are given.
-func (o *whyOptions) explainIn(ctx context.Context, from *cli.Source, files *snapshot.Snapshot, refs []snapshot.Argument, a *whyAnswers) error {
+func (o *whyOptions) explainIn(ctx context.Context, from *cli.Source, manifests *snapshot.Snapshot, refs []snapshot.Argument, a *whyAnswers) error {
 	snap := from.Snap
 	var given *manifest.Manifests
-	if files != nil {
-		given = manifest.Place(files, cmp.Or(from.Namespace, metav1.NamespaceDefault), o.files)
+	if manifests != nil {
+		given = manifest.Place(manifests, cmp.Or(from.Namespace, metav1.NamespaceDefault), o.files)
 		snap = given.Over(snap)
 	}
 	c := cluster.New(snap)

@@ -20,7 +20,7 @@ import (
 
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/commands/cli"
-	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/load"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/files"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/recording"
 )
 
@@ -65,7 +65,7 @@ func whySince(t *testing.T, moments []recording.Moment, pod string, flags ...str
 // one hour before they were not.
 func cordoned(t *testing.T) []recording.Moment {
 	t.Helper()
-	last, err := load.Load(t.Context(), []string{filepath.Join("..", "..", "examples", "cluster")}, load.Options{})
+	last, err := files.Load(t.Context(), []string{filepath.Join("..", "..", "examples", "cluster")}, files.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -28,7 +28,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/forecast"
 	"github.com/kubectl-dra/kubectl-dra/pkg/inventory"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
-	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/load"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/files"
 )
 
 var update = flag.Bool("update", false, "Write the expected files.") //nolint:gochecknoglobals // A flag.
@@ -36,7 +36,7 @@ var update = flag.Bool("update", false, "Write the expected files.") //nolint:go
 // example returns the example cluster and its causes.
 func example(t *testing.T) (*cluster.Cluster, *cause.Found) {
 	t.Helper()
-	snap, err := load.Load(t.Context(), []string{"../../examples/cluster"}, load.Options{})
+	snap, err := files.Load(t.Context(), []string{"../../examples/cluster"}, files.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

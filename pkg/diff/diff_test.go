@@ -16,12 +16,12 @@ import (
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
-	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/load"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/files"
 )
 
 func read(t *testing.T, path ...string) *snapshot.Snapshot {
 	t.Helper()
-	s, err := load.Load(t.Context(), []string{filepath.Join(append([]string{"..", ".."}, path...)...)}, load.Options{})
+	s, err := files.Load(t.Context(), []string{filepath.Join(append([]string{"..", ".."}, path...)...)}, files.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

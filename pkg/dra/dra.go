@@ -21,13 +21,13 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/forecast"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/collect"
-	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/load"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/files"
 )
 
 // Types of errors.
 type (
 	// InputError is the fault of a file or a manifest, with its place.
-	InputError = load.InputError
+	InputError = files.InputError
 	// TargetError tells that the object of a question does not exist or has no claims.
 	TargetError = target.Error
 
@@ -56,7 +56,7 @@ type Cluster struct {
 // yaml" wrote, or manifests. Recordings are not read. Whatever is wrong with the files is an
 // [*InputError].
 func Load(ctx context.Context, paths ...string) (*Cluster, error) {
-	snap, err := load.Load(ctx, paths, load.Options{})
+	snap, err := files.Load(ctx, paths, files.Options{})
 	if err != nil {
 		return nil, err
 	}
@@ -107,8 +107,8 @@ func (c *Cluster) With(ctx context.Context, manifest []byte, namespace string) (
 
 // with also returns the objects of the manifest.
 func (c *Cluster) with(ctx context.Context, manifest []byte, namespace string) (*Cluster, *snapshot.Snapshot, error) {
-	options := load.Options{Stdin: bytes.NewReader(manifest), StdinName: "manifest"}
-	objects, err := load.Manifests(ctx, []string{"-"}, options)
+	options := files.Options{Stdin: bytes.NewReader(manifest), StdinName: "manifest"}
+	objects, err := files.Manifests(ctx, []string{"-"}, options)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -10,14 +10,14 @@ import (
 
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain"
-	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/load"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/files"
 )
 
 // Explain says why a pod's claims fit or not: devices, nodes, the conflict, and what
 // could be changed.
 func ExampleExplain() {
 	ctx := context.Background()
-	snap, err := load.Load(ctx, []string{"../../examples/cluster"}, load.Options{})
+	snap, err := files.Load(ctx, []string{"../../examples/cluster"}, files.Options{})
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -11,7 +11,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain"
 	"github.com/kubectl-dra/kubectl-dra/pkg/lifecycle"
-	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/load"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/files"
 )
 
 // TestStagesAgree compares the stage from claims and pods with the stage of a whole
@@ -22,7 +22,7 @@ func TestStagesAgree(t *testing.T) {
 		t.Fatalf("find the field cases: %d of them, error %v", len(paths), err)
 	}
 	for _, path := range paths {
-		snap, err := load.Load(t.Context(), []string{path}, load.Options{})
+		snap, err := files.Load(t.Context(), []string{path}, files.Options{})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -10,13 +10,13 @@ import (
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/inventory"
-	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/load"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/files"
 )
 
 // Pools lists pools with their free and unusable devices.
 func ExampleInventory_Pools() {
 	ctx := context.Background()
-	snap, err := load.Load(ctx, []string{"../../examples/cluster"}, load.Options{})
+	snap, err := files.Load(ctx, []string{"../../examples/cluster"}, files.Options{})
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -11,7 +11,7 @@ import (
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
-	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/load"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/files"
 )
 
 // header turns on what the tests are about.
@@ -34,7 +34,7 @@ func take(t *testing.T, documents string) *Inventory {
 	if err := os.WriteFile(path, []byte(documents), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	snap, err := load.Load(t.Context(), []string{path}, load.Options{})
+	snap, err := files.Load(t.Context(), []string{path}, files.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

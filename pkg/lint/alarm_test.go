@@ -13,15 +13,15 @@ import (
 
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
-	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/load"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/files"
 )
 
 // lintFiles checks files of a directory, and gives the findings in lines such as
 // "a.yaml:3 Warning DRA2105 message".
-func lintFiles(t *testing.T, opts Options, files map[string]string) []string {
+func lintFiles(t *testing.T, opts Options, manifests map[string]string) []string {
 	t.Helper()
 	t.Chdir(t.TempDir())
-	for name, text := range files {
+	for name, text := range manifests {
 		if err := os.MkdirAll(filepath.Dir(name), 0o750); err != nil {
 			t.Fatal(err)
 		}
@@ -29,7 +29,7 @@ func lintFiles(t *testing.T, opts Options, files map[string]string) []string {
 			t.Fatal(err)
 		}
 	}
-	texts, err := load.Texts(t.Context(), []string{"."}, load.Options{})
+	texts, err := files.Texts(t.Context(), []string{"."}, files.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

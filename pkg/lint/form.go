@@ -21,8 +21,8 @@ import (
 
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/files"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/kinds"
-	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/load"
 )
 
 // codeUnreadable is the code of texts that cannot be read.
@@ -96,7 +96,7 @@ func unreadable(in *input) []finding {
 			continue
 		case o.text.Err != nil:
 			message := o.err.Error()
-			var input *load.InputError
+			var input *files.InputError
 			if errors.As(o.err, &input) {
 				message = input.Err.Error()
 			}
@@ -117,7 +117,7 @@ func unreadable(in *input) []finding {
 }
 
 // readable says how to make a manifest of a text that is none.
-func readable(text *load.Text) string {
+func readable(text *files.Text) string {
 	switch {
 	case slices.Contains([]string{".md", ".markdown"}, strings.ToLower(filepath.Ext(text.File))):
 		return "manifests in a document are not looked at: put them into files of their own"
@@ -128,7 +128,7 @@ func readable(text *load.Text) string {
 	}
 }
 
-func isTemplate(text *load.Text) bool { return bytes.Contains(text.Data, []byte("{{")) }
+func isTemplate(text *files.Text) bool { return bytes.Contains(text.Data, []byte("{{")) }
 
 // quoted says that a value is a word which YAML takes for a boolean, if it is; kubectl
 // reads YAML 1.1.

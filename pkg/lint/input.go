@@ -18,8 +18,8 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/files"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/kinds"
-	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/load"
 )
 
 // input is the input of checks.
@@ -163,7 +163,7 @@ func (in *input) near(o *object) *published {
 // of the objects. Each processor has its own find, which may remember things.
 func (in *input) each(newFind func() func(*object) []finding) []finding {
 	results := make([][]finding, len(in.objects))
-	load.OnAllProcessors(len(in.objects), func() func(int) {
+	files.OnAllProcessors(len(in.objects), func() func(int) {
 		find := newFind()
 		return func(i int) { results[i] = find(in.objects[i]) }
 	})

@@ -18,8 +18,8 @@ import (
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/checks"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/files"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/kinds"
-	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/load"
 )
 
 // Options say which checks to make, and what they are to know.
@@ -41,7 +41,7 @@ type Options struct {
 
 // Lint makes the checks. An error means that a check failed, which is none of the
 // faults of the manifests.
-func Lint(ctx context.Context, texts []load.Text, opts Options) (*api.LintReport, error) {
+func Lint(ctx context.Context, texts []files.Text, opts Options) (*api.LintReport, error) {
 	out := &api.LintReport{TypeMeta: metav1.TypeMeta{APIVersion: api.APIVersion, Kind: "LintReport"}, Checks: []string{}, Findings: []api.Finding{}}
 	all := read(ctx, texts, opts, out)
 	given := manifestsOf(all)
@@ -77,7 +77,7 @@ func Lint(ctx context.Context, texts []load.Text, opts Options) (*api.LintReport
 		out.Checks = append(out.Checks, check.Code)
 		// The first finding in a document parses it for the positions of its fields.
 		findings := make([]api.Finding, len(found))
-		load.OnAllProcessors(len(found), func() func(int) {
+		files.OnAllProcessors(len(found), func() func(int) {
 			return func(i int) { findings[i] = check.finding(&found[i]) }
 		})
 		for i, f := range findings {
@@ -119,11 +119,11 @@ func once(ask func(context.Context) ([]Answer, error)) func(context.Context) ([]
 }
 
 // read finds the objects of texts, and counts the checked ones.
-func read(ctx context.Context, texts []load.Text, opts Options, out *api.LintReport) []*object {
+func read(ctx context.Context, texts []files.Text, opts Options, out *api.LintReport) []*object {
 	patches := patchesIn(texts)
-	skips := func(text *load.Text) bool { return text.Found && patches[filepath.Clean(text.File)] }
+	skips := func(text *files.Text) bool { return text.Found && patches[filepath.Clean(text.File)] }
 	read := make([][]*object, len(texts))
-	load.OnAllProcessors(len(texts), func() func(int) {
+	files.OnAllProcessors(len(texts), func() func(int) {
 		decoder := kinds.NewDecoder()
 		return func(i int) {
 			if ctx.Err() == nil && !skips(&texts[i]) {
@@ -148,7 +148,7 @@ func read(ctx context.Context, texts []load.Text, opts Options, out *api.LintRep
 
 // patchesIn returns the files that the kustomizations among texts name as patches: these
 // are no manifests.
-func patchesIn(texts []load.Text) map[string]bool {
+func patchesIn(texts []files.Text) map[string]bool {
 	patches := map[string]bool{}
 	for i := range texts {
 		if !slices.Contains([]string{"kustomization.yaml", "kustomization.yml", "Kustomization"}, filepath.Base(texts[i].File)) {
@@ -175,7 +175,7 @@ func patchesIn(texts []load.Text) map[string]bool {
 
 // Manifests returns the valid objects of texts, for callers that need the objects that are
 // about to be applied.
-func Manifests(ctx context.Context, texts []load.Text, opts Options) *snapshot.Snapshot {
+func Manifests(ctx context.Context, texts []files.Text, opts Options) *snapshot.Snapshot {
 	return manifestsOf(read(ctx, texts, opts, &api.LintReport{}))
 }
 

@@ -13,13 +13,13 @@ import (
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/checks"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
-	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/load"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/files"
 )
 
 // lintText checks a text as if it was in the file m.yaml.
 func lintText(t *testing.T, text string, opts Options) *api.LintReport {
 	t.Helper()
-	texts, err := load.Texts(t.Context(), []string{"-"}, load.Options{Stdin: strings.NewReader(text), StdinName: "m.yaml"})
+	texts, err := files.Texts(t.Context(), []string{"-"}, files.Options{Stdin: strings.NewReader(text), StdinName: "m.yaml"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -297,7 +297,7 @@ func FuzzLint(f *testing.F) {
 		f.Add(test.text)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
-		texts, err := load.Texts(t.Context(), []string{"-"}, load.Options{Stdin: strings.NewReader(text)})
+		texts, err := files.Texts(t.Context(), []string{"-"}, files.Options{Stdin: strings.NewReader(text)})
 		if err != nil {
 			return
 		}

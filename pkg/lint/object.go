@@ -22,15 +22,15 @@ import (
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/checks"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/files"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/kinds"
-	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/load"
 )
 
 const groupName = resourceapi.GroupName
 
 // object is one object of a text.
 type object struct {
-	text *load.Text
+	text *files.Text
 	// items are the numbers of the items that it is in, in Lists of the text.
 	items []int
 	json  []byte
@@ -134,7 +134,7 @@ type objectMeta struct {
 
 // objectsOf finds the objects of a text. Objects without a namespace get the
 // given one.
-func objectsOf(text *load.Text, namespace string, decoder *kinds.Decoder) []*object {
+func objectsOf(text *files.Text, namespace string, decoder *kinds.Decoder) []*object {
 	r := &objectReader{text: text, namespace: namespace, decoder: decoder}
 	if text.Found && text.Err == nil && !bytes.HasPrefix(bytes.TrimSpace(text.JSON), []byte("{")) {
 		// Other programs have their data in YAML, too.
@@ -148,7 +148,7 @@ func objectsOf(text *load.Text, namespace string, decoder *kinds.Decoder) []*obj
 }
 
 type objectReader struct {
-	text      *load.Text
+	text      *files.Text
 	namespace string
 	decoder   *kinds.Decoder
 	found     []*object

@@ -11,7 +11,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
-	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/save"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/files"
 	"github.com/kubectl-dra/kubectl-dra/pkg/whatif"
 )
 
@@ -25,17 +25,17 @@ func (e *editor) diff() (string, error) {
 	}
 	var text []byte
 	for _, template := range e.templates {
-		added, err := save.MarshalYAML(template)
+		added, err := files.MarshalYAML(template)
 		if err != nil {
 			return "", fmt.Errorf("write ResourceClaimTemplate %s: %w", template.Name, err)
 		}
 		text = append(text, unified("/dev/null", nil, template.Namespace+"/resourceclaimtemplate/"+template.Name, added)...)
 	}
-	old, err := save.MarshalYAML(whatif.DocumentAt(whatif.PlainJSON(before), e.path))
+	old, err := files.MarshalYAML(whatif.DocumentAt(whatif.PlainJSON(before), e.path))
 	if err != nil {
 		return "", fmt.Errorf("write %s: %w", e.object, err)
 	}
-	edited, err := save.MarshalYAML(whatif.DocumentAt(whatif.PlainJSON(after), e.path))
+	edited, err := files.MarshalYAML(whatif.DocumentAt(whatif.PlainJSON(after), e.path))
 	if err != nil {
 		return "", fmt.Errorf("write %s: %w", e.object, err)
 	}

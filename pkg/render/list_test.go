@@ -21,13 +21,13 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/inventory"
 	"github.com/kubectl-dra/kubectl-dra/pkg/render"
 	"github.com/kubectl-dra/kubectl-dra/pkg/render/tables"
-	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/load"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/files"
 )
 
 // exampleTables returns tables of the example cluster by name.
 func exampleTables(t *testing.T) map[string]*metav1.Table {
 	t.Helper()
-	snap, err := load.Load(t.Context(), []string{filepath.Join("..", "..", "examples", "cluster")}, load.Options{})
+	snap, err := files.Load(t.Context(), []string{filepath.Join("..", "..", "examples", "cluster")}, files.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -17,13 +17,12 @@ import (
 
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
-	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/load"
-	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/save"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/files"
 )
 
 func example(t *testing.T) *cluster.Cluster {
 	t.Helper()
-	snap, err := load.Load(t.Context(), []string{"../../examples/cluster"}, load.Options{})
+	snap, err := files.Load(t.Context(), []string{"../../examples/cluster"}, files.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -92,12 +91,12 @@ func TestPolicy(t *testing.T) {
 // TestSnapshotInPage asks the page what the cluster was asked.
 func TestSnapshotInPage(t *testing.T) {
 	c := example(t)
-	packed, err := save.Packed(c.Snapshot)
+	packed, err := files.Packed(c.Snapshot)
 	if err != nil {
 		t.Fatal(err)
 	}
 	page := pageOf(t, c, Options{Snapshot: packed})
-	again, err := load.Content(t.Context(), "report.html", []byte(page), load.Options{})
+	again, err := files.Content(t.Context(), "report.html", []byte(page), files.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -109,7 +108,7 @@ func TestSnapshotInPage(t *testing.T) {
 		page[:strings.Index(page, ";base64,")+100]:         "seems to be cut off",
 		strings.Replace(page, ";base64,H", ";base64,*", 1): "is damaged",
 	} {
-		if _, err := load.Content(t.Context(), "report.html", []byte(content), load.Options{}); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := files.Content(t.Context(), "report.html", []byte(content), files.Options{}); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("got error %v, want one with %q", err, want)
 		}
 	}

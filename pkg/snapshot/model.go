@@ -15,7 +15,7 @@ import (
 // Snapshot is the state of a cluster at about one point in time. All objects are of the
 // newest API version known to this module, whatever version the server or the file had.
 // Each list is sorted by namespace and name and holds every object at most once. Nobody
-// changes a Snapshot, or an object in it, after [collect.Collect] or [load.Load] returned
+// changes a Snapshot, or an object in it, after [collect.Collect] or [files.Load] returned
 // it.
 type Snapshot struct {
 	// Source says in a few words where it comes from, for messages:
@@ -54,7 +54,7 @@ type Snapshot struct {
 	// documents of a file that are none of this program's business.
 	Skipped map[string]int
 	// SkippedNames has them by kind and name ("Service ml/web"), in their
-	// order. Only [load.Manifests] notes it.
+	// order. Only [files.Manifests] notes it.
 	SkippedNames []string
 
 	Nodes      []*corev1.Node

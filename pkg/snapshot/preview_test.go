@@ -13,7 +13,7 @@ import (
 
 	"github.com/kubectl-dra/kubectl-dra/internal/testsnapshot"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
-	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/load"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/files"
 )
 
 // published is a cluster in which a driver has published pools for node-1, some
@@ -81,7 +81,7 @@ spec: {driver: gpu.example.com, nodeName: %[1]s, pool: {name: %[1]s, generation:
 
 func mustLoadPreview(t *testing.T, text string) *snapshot.Snapshot {
 	t.Helper()
-	preview, err := load.Preview(t.Context(), []string{"-"}, load.Options{Stdin: strings.NewReader(text)})
+	preview, err := files.Preview(t.Context(), []string{"-"}, files.Options{Stdin: strings.NewReader(text)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -188,8 +188,8 @@ func TestLoadPreviewTakesNothingElse(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			_, err := load.Preview(t.Context(), []string{"-"}, load.Options{Stdin: strings.NewReader(test.text)})
-			var input *load.InputError
+			_, err := files.Preview(t.Context(), []string{"-"}, files.Options{Stdin: strings.NewReader(test.text)})
+			var input *files.InputError
 			if !errors.As(err, &input) {
 				t.Fatalf("got %v, want an *InputError", err)
 			}

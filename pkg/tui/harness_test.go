@@ -16,7 +16,7 @@ import (
 	"github.com/charmbracelet/x/ansi"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
-	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/load"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/files"
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/live"
 )
 
@@ -271,7 +271,7 @@ func (s *session) selected() string {
 // example returns the cluster that comes with the project.
 func example(t testing.TB) *snapshot.Snapshot {
 	t.Helper()
-	snap, err := load.Load(t.Context(), []string{filepath.Join("..", "..", "examples", "cluster")}, load.Options{})
+	snap, err := files.Load(t.Context(), []string{filepath.Join("..", "..", "examples", "cluster")}, files.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -22,12 +22,12 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
-	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/load"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/files"
 )
 
 func main() {
 	ctx := context.Background()
-	snap, err := load.Load(ctx, os.Args[1:2], load.Options{})
+	snap, err := files.Load(ctx, os.Args[1:2], files.Options{})
 	if err == nil && len(os.Args) > 2 {
 		err = ask(ctx, snap, os.Args[2], os.Args[3])
 	}

@@ -25,7 +25,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/render"
 	"github.com/kubectl-dra/kubectl-dra/pkg/shell"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
-	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/load"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/files"
 )
 
 // lintFlags are the flags of lint.
@@ -208,11 +208,11 @@ func (o *lintOptions) run(ctx context.Context) error {
 }
 
 // texts reads the manifests.
-func (o *lintOptions) texts(ctx context.Context) ([]load.Text, error) {
+func (o *lintOptions) texts(ctx context.Context) ([]files.Text, error) {
 	if o.kustomize != "" {
 		return manifest.KustomizationTexts(ctx, o.kustomize, o.reader.Options)
 	}
-	texts, err := load.Texts(ctx, o.files, o.reader.Options)
+	texts, err := files.Texts(ctx, o.files, o.reader.Options)
 	if err == nil && len(texts) == 0 {
 		// What is missing must not look like what is clean.
 		return nil, cli.Usagef("Name files, or directories with files that end in .yaml, .yml or .json.",
@@ -222,7 +222,7 @@ func (o *lintOptions) texts(ctx context.Context) ([]load.Text, error) {
 }
 
 // options returns what lint has to know, with the cluster if it is to be read.
-func (o *lintOptions) options(ctx context.Context, texts []load.Text) (lint.Options, error) {
+func (o *lintOptions) options(ctx context.Context, texts []files.Text) (lint.Options, error) {
 	options := lint.Options{
 		Choice: o.checks, Namespace: o.reader.Namespace,
 		Gates: o.reader.Options.Gates, KubernetesVersion: o.reader.Options.KubernetesVersion,

@@ -18,7 +18,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/render"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/collect"
-	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/load"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/files"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/recording"
 )
 
@@ -68,7 +68,7 @@ func ExitCode(err error) int {
 	var (
 		outcome *OutcomeError
 		usage   *UsageError
-		input   *load.InputError
+		input   *files.InputError
 		target  *explain.TargetError
 		unknown *collect.UnknownResourceError
 		bare    *collect.NoTemplateError

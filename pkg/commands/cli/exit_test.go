@@ -14,7 +14,7 @@ import (
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/collect"
-	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/load"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/files"
 )
 
 func TestExitCode(t *testing.T) {
@@ -26,7 +26,7 @@ func TestExitCode(t *testing.T) {
 		"outcome":         {&OutcomeError{ExitUndetermined}, 2},
 		"usage":           {Usagef("", "wrong flag"), 3},
 		"wrapped usage":   {fmt.Errorf("run: %w", Usagef("", "wrong flag")), 3},
-		"bad input":       {&load.InputError{Path: "x.yaml", Err: fs.ErrNotExist}, 3},
+		"bad input":       {&files.InputError{Path: "x.yaml", Err: fs.ErrNotExist}, 3},
 		"no such target":  {&explain.TargetError{Message: "no pod"}, 3},
 		"no such type":    {&collect.UnknownResourceError{Resource: "frobs"}, 3},
 		"no pod template": {&collect.NoTemplateError{Resource: "configmaps", Name: "x"}, 3},

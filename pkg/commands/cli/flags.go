@@ -12,7 +12,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd/api"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
-	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/save"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/files"
 )
 
 // CompleteFlags completes the values of those flags that a command has.
@@ -36,7 +36,7 @@ func CompleteFlags(f *ReadingFlags, cmd *cobra.Command) {
 		"feature-gates":      ListOfFixed(gates...),
 		"color":              Fixed(ColorAuto, ColorAlways, ColorNever),
 		"dry-run":            Fixed(DryRuns()...),
-		"format":             Fixed(string(save.YAML), string(save.JSON)),
+		"format":             Fixed(string(files.YAML), string(files.JSON)),
 		"where":              cobra.NoFileCompletions,
 		"name":               cobra.NoFileCompletions,
 		"selector":           cobra.NoFileCompletions,

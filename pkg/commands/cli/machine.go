@@ -21,7 +21,7 @@ import (
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	_ "github.com/kubectl-dra/kubectl-dra/pkg/commands/cli/untranslated" // Package get reads no translations.
 	"github.com/kubectl-dra/kubectl-dra/pkg/render"
-	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/save"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/files"
 )
 
 // safePrinter replaces a printer of cli-runtime: these print characters of attributes that a
@@ -65,7 +65,7 @@ type YAMLPrinter struct{ printed bool }
 
 // PrintObj writes one more document.
 func (p *YAMLPrinter) PrintObj(object runtime.Object, w io.Writer) error {
-	text, err := save.MarshalYAML(object)
+	text, err := files.MarshalYAML(object)
 	if err != nil {
 		return err
 	}

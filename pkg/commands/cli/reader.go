@@ -8,7 +8,7 @@ import (
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
-	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/load"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/files"
 )
 
 // Reader reads the cluster or the files of the flags.
@@ -18,7 +18,7 @@ type Reader struct {
 	// at is the time of a recording, empty for its end.
 	at       string
 	previews []string
-	Options  load.Options
+	Options  files.Options
 	// SaysSource is true for verbs whose answer names the recording and the time.
 	SaysSource bool
 	// preview holds the previews once they were read.

@@ -21,8 +21,8 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/shell"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/collect"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/files"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/kinds"
-	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/load"
 )
 
 // ReadingFlags are the flags of every verb that reads a cluster or a snapshot.
@@ -123,7 +123,7 @@ func (f *ReadingFlags) ToReader(cmd *cobra.Command, streams genericiooptions.IOS
 		paths:     f.Paths,
 		at:        f.at,
 		previews:  f.Previews,
-		Options:   load.Options{Gates: gates, KubernetesVersion: version, Stdin: streams.In, LeftOut: leftOut},
+		Options:   files.Options{Gates: gates, KubernetesVersion: version, Stdin: streams.In, LeftOut: leftOut},
 		Namespace: *f.Config.Namespace,
 		streams:   streams,
 	}, nil
@@ -194,8 +194,8 @@ func (s *Source) NamespaceGone(namespace string) bool {
 func (r *Reader) Read(ctx context.Context, what Scope) (*Source, error) {
 	if len(r.previews) > 0 && r.preview == nil {
 		var err error
-		r.preview, err = load.Preview(ctx, r.previews, r.Options)
-		var input *load.InputError
+		r.preview, err = files.Preview(ctx, r.previews, r.Options)
+		var input *files.InputError
 		if errors.As(err, &input) {
 			return nil, Usagef("--with-preview takes what 'kubectl dra node-probe preview -o yaml' writes.", "%w", err)
 		}

@@ -17,7 +17,7 @@ import (
 	"time"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
-	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/load"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/files"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/recording"
 )
 
@@ -33,7 +33,7 @@ func TimeInName(path string) (file, at string) {
 
 // ReadFiles reads the cluster in files, or in a recording as it was at a time; without one, as it
 // was last.
-func (r *Reader) ReadFiles(ctx context.Context, paths []string, at string, options load.Options) (*snapshot.Snapshot, error) {
+func (r *Reader) ReadFiles(ctx context.Context, paths []string, at string, options files.Options) (*snapshot.Snapshot, error) {
 	if len(paths) == 1 {
 		path, own := TimeInName(paths[0])
 		if at != "" && own != "" {
@@ -52,12 +52,12 @@ func (r *Reader) ReadFiles(ctx context.Context, paths []string, at string, optio
 	if at != "" {
 		return nil, Usagef("Record a cluster with: kubectl dra record -o FILE", "read %s at %s: it is no recording, so that nothing is known of other times", strings.Join(paths, ", "), at)
 	}
-	return load.Load(ctx, paths, options)
+	return files.Load(ctx, paths, options)
 }
 
 // openRecording opens a file if it is a recording. It returns nil for other files, and for those
 // that cannot be read, for which there are better errors.
-func openRecording(path string, options *load.Options) (*recording.Recording, error) {
+func openRecording(path string, options *files.Options) (*recording.Recording, error) {
 	if path != "-" {
 		file, err := os.Open(path)
 		if err != nil {
@@ -87,7 +87,7 @@ func openRecording(path string, options *load.Options) (*recording.Recording, er
 		err = fmt.Errorf("it has more than %d MiB; name the file", limit>>20)
 	}
 	if err != nil {
-		return nil, &load.InputError{Path: "standard input", Err: err}
+		return nil, &files.InputError{Path: "standard input", Err: err}
 	}
 	return recording.Bytes("standard input", content)
 }
@@ -106,7 +106,7 @@ func momentAt(text string, end time.Time) (time.Time, error) {
 }
 
 // readRecording reads a recording at a time.
-func (r *Reader) readRecording(ctx context.Context, from *recording.Recording, path, at string, options load.Options) (*snapshot.Snapshot, error) {
+func (r *Reader) readRecording(ctx context.Context, from *recording.Recording, path, at string, options files.Options) (*snapshot.Snapshot, error) {
 	_, when, err := from.Range(ctx)
 	if err == nil && at != "" {
 		when, err = momentAt(at, when)
@@ -141,7 +141,7 @@ func (r *Reader) readRecording(ctx context.Context, from *recording.Recording, p
 // Recorded is a recording that the flags name.
 type Recorded struct {
 	*recording.Recording
-	Options load.Options
+	Options files.Options
 	// Name is the file.
 	Name string
 	// Begins and Ends are its first and last moment, At is the chosen one, the last by default.

@@ -194,7 +194,7 @@ func (t *fileTexts) find(documents []*yaml.Node, object api.ObjectRef) (at int, 
 	named := func(i item) bool {
 		name := i.Metadata.Name
 		if name == "" {
-			// As [load.Manifests] names it.
+			// As [files.Manifests] names it.
 			name = i.Metadata.GenerateName + "xxxxx"
 		}
 		inNamespace := object.Namespace == "" || object.Namespace == cmp.Or(i.Metadata.Namespace, t.namespace)

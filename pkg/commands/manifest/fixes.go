@@ -18,8 +18,8 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/files"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/kinds"
-	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/load"
 )
 
 // Fixes makes the changes that findings name in the documents of files, in memory until
@@ -27,7 +27,7 @@ import (
 // read again to make sure that these alone were made.
 type Fixes struct {
 	// before are the documents as they are in the files, now as they were changed.
-	before, now []load.Text
+	before, now []files.Text
 	// ofFile has the numbers of the documents of a file, in order.
 	ofFile map[string][]int
 	// files has the texts of the files that may be changed.
@@ -37,7 +37,7 @@ type Fixes struct {
 }
 
 // NewFixes returns fixes without changes. The texts were found in the named files.
-func NewFixes(texts []load.Text, named []string) *Fixes {
+func NewFixes(texts []files.Text, named []string) *Fixes {
 	f := &Fixes{before: texts, now: slices.Clone(texts), ofFile: map[string][]int{}, files: map[string][]byte{}, seen: map[int]map[string]bool{}}
 	for i := range texts {
 		f.ofFile[texts[i].File] = append(f.ofFile[texts[i].File], i)
@@ -53,7 +53,7 @@ func NewFixes(texts []load.Text, named []string) *Fixes {
 }
 
 // Texts returns the documents as they are now.
-func (f *Fixes) Texts() []load.Text { return f.now }
+func (f *Fixes) Texts() []files.Text { return f.now }
 
 // Check removes from findings about the documents, as they are now, the changes that
 // cannot be made.
@@ -89,7 +89,7 @@ func (f *Fixes) Make(findings []api.Finding) (made []api.Finding) {
 	changes := f.changes(findings)
 	numbers := slices.Sorted(maps.Keys(changes))
 	results := make([]result, len(numbers))
-	load.OnAllProcessors(len(numbers), func() func(int) {
+	files.OnAllProcessors(len(numbers), func() func(int) {
 		return func(i int) { results[i].after, results[i].made, _ = f.parse(numbers[i]).make(changes[numbers[i]]) }
 	})
 	for i, number := range numbers {
@@ -119,7 +119,7 @@ func (f *Fixes) Make(findings []api.Finding) (made []api.Finding) {
 
 // result is a document after changes, and which of them were made.
 type result struct {
-	after load.Text
+	after files.Text
 	made  []change
 }
 
@@ -151,7 +151,7 @@ func (f *Fixes) changes(findings []api.Finding) map[int][]change {
 
 // parsed is a document with the places of its fields.
 type parsed struct {
-	load.Text
+	files.Text
 	yaml *yamlText
 	root *yaml.Node
 }
@@ -163,7 +163,7 @@ func (f *Fixes) parse(number int) *parsed {
 
 // make makes changes that are not in each other's way, and leaves out those after which
 // the document would not be what they say.
-func (p *parsed) make(changes []change) (after load.Text, made, rest []change) {
+func (p *parsed) make(changes []change) (after files.Text, made, rest []change) {
 	var list []splice
 	var possible []change
 	if p.root == nil {
@@ -221,7 +221,7 @@ func merge(list, more []splice) (merged []splice, ok bool) {
 const maxTries = 64
 
 // verified makes the changes, or as many of them as come out as they say.
-func (p *parsed) verified(list []splice, changes []change, budget *int) (after load.Text, made []change) {
+func (p *parsed) verified(list []splice, changes []change, budget *int) (after files.Text, made []change) {
 	if *budget--; len(changes) == 0 || *budget < 0 {
 		return p.Text, nil
 	}

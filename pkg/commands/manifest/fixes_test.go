@@ -16,13 +16,13 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
-	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/load"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/files"
 )
 
 // fixesOf returns the fixes for the named documents.
 func fixesOf(t testing.TB, named ...string) *Fixes {
 	t.Helper()
-	texts, err := load.Texts(t.Context(), named, load.Options{})
+	texts, err := files.Texts(t.Context(), named, files.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

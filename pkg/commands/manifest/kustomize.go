@@ -12,28 +12,28 @@ import (
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/commands/cli"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
-	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/load"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/files"
 )
 
 // LoadKustomization builds a kustomization and reads the objects.
-func LoadKustomization(ctx context.Context, dir string, options load.Options) (*snapshot.Snapshot, error) {
+func LoadKustomization(ctx context.Context, dir string, options files.Options) (*snapshot.Snapshot, error) {
 	if err := build(dir, &options); err != nil {
 		return nil, err
 	}
-	return load.Manifests(ctx, []string{"-"}, options)
+	return files.Manifests(ctx, []string{"-"}, options)
 }
 
 // KustomizationTexts builds a kustomization and finds the documents that it makes.
-func KustomizationTexts(ctx context.Context, dir string, options load.Options) ([]load.Text, error) {
+func KustomizationTexts(ctx context.Context, dir string, options files.Options) ([]files.Text, error) {
 	if err := build(dir, &options); err != nil {
 		return nil, err
 	}
-	return load.Texts(ctx, []string{"-"}, options)
+	return files.Texts(ctx, []string{"-"}, options)
 }
 
 // build builds a kustomization as kubectl apply -k does (KustomizeVisitor of
 // k8s.io/cli-runtime/pkg/resource), to be read from standard input.
-func build(dir string, options *load.Options) error {
+func build(dir string, options *files.Options) error {
 	build := krusty.MakeDefaultOptions()
 	build.Reorder = krusty.ReorderOptionLegacy
 	objects, err := krusty.MakeKustomizer(build).Run(filesys.MakeFsOnDisk(), dir)

@@ -23,7 +23,7 @@ import (
 
 	"github.com/kubectl-dra/kubectl-dra/docs"
 	"github.com/kubectl-dra/kubectl-dra/pkg/commands/cli"
-	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/load"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/files"
 )
 
 const (
@@ -146,7 +146,7 @@ func (f *flags) toOptions(cmd *cobra.Command, streams genericiooptions.IOStreams
 		// Each question reads it. The client should not have to tell that it never can.
 		file, _ := cli.TimeInName(path)
 		if _, err := os.Stat(file); err != nil {
-			return nil, &load.InputError{Path: file, Err: err}
+			return nil, &files.InputError{Path: file, Err: err}
 		}
 	}
 	if cmd.Flags().Changed("max-bytes") && f.maxBytes < leastLimit {

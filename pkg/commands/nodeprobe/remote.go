@@ -26,7 +26,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/commands/cli"
 	"github.com/kubectl-dra/kubectl-dra/pkg/render"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/collect"
-	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/save"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/files"
 )
 
 // reach makes a command and its subcommands run on another node if --node says so.
@@ -293,7 +293,7 @@ func (r *remoteRun) cluster(ctx context.Context) ([]byte, error) {
 	}
 	var buf bytes.Buffer
 	packed := gzip.NewWriter(&buf)
-	if err := errors.Join(save.Snapshot(packed, from.Snap, save.JSON), packed.Close()); err != nil {
+	if err := errors.Join(files.Write(packed, from.Snap, files.JSON), packed.Close()); err != nil {
 		return nil, err
 	}
 	return buf.Bytes(), nil

@@ -25,13 +25,13 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/inventory"
 	"github.com/kubectl-dra/kubectl-dra/pkg/render"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
-	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/load"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/files"
 )
 
 // NewPreview returns the verb that shows the effect of rules in files.
 func NewPreview(streams genericiooptions.IOStreams, config *genericclioptions.ConfigFlags) *cobra.Command {
 	reading := cli.NewReadingFlags(config)
-	var files []string
+	var paths []string
 	cmd := &cobra.Command{
 		Use:   "preview -f FILE",
 		Short: "Show which pods rules in a file would evict",
@@ -45,19 +45,19 @@ would not fit any more, or fit at last, are named, too: it is the answer of
   kubectl dra taints preview -f rule.yaml`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if len(files) == 0 {
+			if len(paths) == 0 {
 				return cli.Usagef(cli.HelpHint(cmd), "read --filename: no file is given")
 			}
 			reader, err := reading.ToReader(cmd, streams)
 			if err != nil {
 				return err
 			}
-			rules, err := load.Manifests(cmd.Context(), files, reader.Options)
+			rules, err := files.Manifests(cmd.Context(), paths, reader.Options)
 			if err != nil {
 				return err
 			}
 			if len(rules.TaintRules) == 0 {
-				return cli.Usagef("Write objects of kind DeviceTaintRule.", "read %s: there is no DeviceTaintRule in it", strings.Join(files, ", "))
+				return cli.Usagef("Write objects of kind DeviceTaintRule.", "read %s: there is no DeviceTaintRule in it", strings.Join(paths, ", "))
 			}
 			change := &ruleChange{reader: reader, words: streams.Out, streams: streams}
 			from, err := reader.Read(cmd.Context(), previewScope())
@@ -78,7 +78,7 @@ would not fit any more, or fit at last, are named, too: it is the answer of
 			return nil
 		},
 	}
-	cmd.Flags().StringArrayVarP(&files, "filename", "f", nil, "Read rules from this `FILE`; - is standard input. Can be repeated.")
+	cmd.Flags().StringArrayVarP(&paths, "filename", "f", nil, "Read rules from this `FILE`; - is standard input. Can be repeated.")
 	reading.AddTo(cmd)
 	cli.CompleteFlags(reading, cmd)
 	cmd.ValidArgsFunction = cobra.NoFileCompletions

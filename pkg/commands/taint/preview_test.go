@@ -7,12 +7,12 @@ import (
 	"bytes"
 	"testing"
 
-	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/load"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/files"
 )
 
 // TestQuestionForNoDevice expects a question before a rule is added that taints nothing.
 func TestQuestionForNoDevice(t *testing.T) {
-	snap, err := load.Load(t.Context(), []string{"../../../examples/cluster"}, load.Options{})
+	snap, err := files.Load(t.Context(), []string{"../../../examples/cluster"}, files.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

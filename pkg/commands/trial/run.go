@@ -25,7 +25,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/collect"
-	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/load"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/files"
 )
 
 // slack is added to the longest time of a test, for everything besides waiting.
@@ -195,7 +195,7 @@ func (o *options) cases(ctx context.Context, s *cluster.Cluster) ([]Case, []api.
 func (o *options) casesOfFiles(ctx context.Context) ([]Case, error) {
 	var cases []Case
 	for _, file := range o.claims {
-		objects, err := load.Manifests(ctx, []string{file}, o.reader.Options)
+		objects, err := files.Manifests(ctx, []string{file}, o.reader.Options)
 		if err != nil {
 			return nil, err
 		}

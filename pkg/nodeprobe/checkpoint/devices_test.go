@@ -17,7 +17,7 @@ import (
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/nodeprobe/node"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
-	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/load"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/files"
 )
 
 // lookAtDevices looks at a node that has only the kubelet's record of devices, and, if snap
@@ -31,7 +31,7 @@ func lookAtDevices(t *testing.T, content string, snap *snapshot.Snapshot) *Findi
 
 func fixtureCluster(t *testing.T) *snapshot.Snapshot {
 	t.Helper()
-	snap, err := load.Load(t.Context(), []string{filepath.Join(fixture, "cluster.yaml")}, load.Options{})
+	snap, err := files.Load(t.Context(), []string{filepath.Join(fixture, "cluster.yaml")}, files.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -19,7 +19,7 @@ import (
 	"time"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/nodeprobe/node"
-	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/load"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/files"
 )
 
 const (
@@ -306,7 +306,7 @@ func TestNothing(t *testing.T) {
 
 // TestCluster holds the files against what the cluster says.
 func TestCluster(t *testing.T) {
-	snap, err := load.Load(t.Context(), []string{filepath.Join(fixture, "cluster.yaml")}, load.Options{})
+	snap, err := files.Load(t.Context(), []string{filepath.Join(fixture, "cluster.yaml")}, files.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -16,7 +16,7 @@ import (
 
 	"github.com/kubectl-dra/kubectl-dra/internal/fleet"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
-	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/load"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/files"
 )
 
 // busy returns a cluster of 5,000 nodes, and a function that returns it a second later: 100 pods
@@ -67,13 +67,13 @@ func BenchmarkRecord(b *testing.B) {
 		b.ReportMetric(float64(r.size)/(1<<20), "MiB")
 		b.ReportMetric(float64(r.segments[0].size)/(1<<20), "first-MiB")
 		began = time.Now()
-		if _, err := r.Last(b.Context(), load.Options{}); err != nil {
+		if _, err := r.Last(b.Context(), files.Options{}); err != nil {
 			b.Fatal(err)
 		}
 		b.ReportMetric(time.Since(began).Seconds(), "last-s")
 		began = time.Now()
 		count := 0
-		for _, err := range r.From(b.Context(), start(), load.Options{}) {
+		for _, err := range r.From(b.Context(), start(), files.Options{}) {
 			if err != nil {
 				b.Fatal(err)
 			}

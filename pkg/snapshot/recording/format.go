@@ -21,7 +21,7 @@ import (
 //
 //   - an empty line, since the text before may have been cut off within a line,
 //   - a line that says what it is (opening),
-//   - a snapshot in JSON, in the lines that package save writes,
+//   - a snapshot in JSON, in the lines that [files.Write] writes,
 //   - a line that ends the moment (ending),
 //   - for each later moment a line for each object that changed (change), and one that ends it.
 //
@@ -81,7 +81,7 @@ func (e *ending) isWhole(line []byte, sum uint32) bool {
 
 // change is the line about one object: with one of Put, Patch and Removed.
 type change struct {
-	// In is the list of the object, as package save calls it: "Pod".
+	// In is the list of the object, as [files.Lists] calls it: "Pod".
 	In string `json:"in"`
 	// Group and Kind are set where objects of several kinds are in one list.
 	Group     string `json:"group,omitempty"`

@@ -11,23 +11,23 @@ import (
 
 	"github.com/klauspost/compress/zstd"
 
-	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/load"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/files"
 )
 
 // TestFormats reads a file of each format that there has been. These files are never written again.
 func TestFormats(t *testing.T) {
-	files, err := filepath.Glob(filepath.Join("testdata", "format*.rec"))
-	if err != nil || len(files) != Format {
-		t.Fatalf("%d files, %v; expected one for each of %d formats", len(files), err, Format)
+	paths, err := filepath.Glob(filepath.Join("testdata", "format*.rec"))
+	if err != nil || len(paths) != Format {
+		t.Fatalf("%d files, %v; expected one for each of %d formats", len(paths), err, Format)
 	}
-	for _, path := range files {
+	for _, path := range paths {
 		r := opened(t, path)
 		from, _, err := r.Range(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}
 		var text strings.Builder
-		for m, err := range r.From(t.Context(), from, load.Options{}) {
+		for m, err := range r.From(t.Context(), from, files.Options{}) {
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -80,7 +80,7 @@ func TestHostile(t *testing.T) {
 	} {
 		r, err := Bytes("bad.rec", compressed(t, text))
 		if err == nil {
-			_, err = r.Last(t.Context(), load.Options{})
+			_, err = r.Last(t.Context(), files.Options{})
 		}
 		if err == nil || !strings.Contains(err.Error(), want) || !strings.HasPrefix(err.Error(), "read bad.rec: ") {
 			t.Errorf("%q: want %q, got %v", text, want, err)

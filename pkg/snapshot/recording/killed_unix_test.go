@@ -20,7 +20,7 @@ import (
 	"time"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
-	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/load"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/files"
 )
 
 // recorderFile and recorderLimit are variables of the environment of a process that records.
@@ -87,7 +87,7 @@ func lastOf(output []string) time.Time {
 func checkLast(t *testing.T, path string, states []*snapshot.Snapshot, said time.Time) {
 	t.Helper()
 	r := opened(t, path)
-	m, err := r.Last(t.Context(), load.Options{})
+	m, err := r.Last(t.Context(), files.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -12,9 +12,8 @@ import (
 	"time"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/files"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/kinds"
-	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/load"
-	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/save"
 )
 
 const (
@@ -32,7 +31,7 @@ type player struct {
 	ctx   context.Context
 	name  string
 	lines *lines
-	opts  load.Options
+	opts  files.Options
 
 	// base is the text of the snapshot that the segment begins with, until it is needed.
 	base []byte
@@ -196,7 +195,7 @@ func (p *player) known(k key, removed bool) ([]byte, error) {
 	if err := p.load(); err != nil {
 		return nil, err
 	}
-	for _, list := range save.Lists() {
+	for _, list := range files.Lists() {
 		if list.Name != k.list || removed {
 			continue
 		}
@@ -212,7 +211,7 @@ func (p *player) load() error {
 	if p.s != nil {
 		return nil
 	}
-	s, err := load.Content(p.ctx, p.name, p.base, p.opts)
+	s, err := files.Content(p.ctx, p.name, p.base, p.opts)
 	p.s, p.base = s, nil
 	return err
 }
@@ -258,12 +257,12 @@ func (p *player) bring() error {
 		separator = ",\n"
 	}
 	text.WriteString("]}\n")
-	part, err := load.Content(p.ctx, p.name, text.Bytes(), p.opts)
+	part, err := files.Content(p.ctx, p.name, text.Bytes(), p.opts)
 	if err != nil {
 		return err
 	}
 	s := p.s.With(part)
-	for _, list := range save.Lists() {
+	for _, list := range files.Lists() {
 		if ids := removed[list.Name]; len(ids) > 0 {
 			list.Remove(s, func(id snapshot.Identity) bool { return ids[id] })
 		}
@@ -284,7 +283,7 @@ func (p *player) beginList(text *bytes.Buffer) error {
 		return nil
 	}
 	h := *p.header
-	blank := save.Header(&snapshot.Snapshot{})
+	blank := files.Header(&snapshot.Snapshot{})
 	h.TypeMeta = blank.TypeMeta
 	head, err := json.Marshal(h)
 	if err != nil {

@@ -14,7 +14,7 @@ import (
 	"os"
 	"time"
 
-	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/load"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/files"
 )
 
 // Recording is a file with the states of a cluster. It is not safe for concurrent use.
@@ -40,7 +40,7 @@ func (e *RangeError) Error() string {
 // ErrEmpty tells that a recording ends before its first moment.
 var ErrEmpty = errors.New("it ends before the first moment of the recording")
 
-// Open opens a file. Whatever is wrong with it is a [load.InputError]. A part of a moment at the
+// Open opens a file. Whatever is wrong with it is a [files.InputError]. A part of a moment at the
 // end does not count: somebody may be writing it.
 func Open(path string) (*Recording, error) {
 	file, err := os.Open(path)
@@ -89,14 +89,14 @@ func (r *Recording) Close() error { return r.close() }
 
 // wrong names the file in an error.
 func (r *Recording) wrong(err error) error {
-	var input *load.InputError
+	var input *files.InputError
 	if errors.As(err, &input) || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
 		return err
 	}
 	if errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF) {
 		err = ErrEmpty
 	}
-	return &load.InputError{Path: r.path, Err: err}
+	return &files.InputError{Path: r.path, Err: err}
 }
 
 // Range returns the times of the first and of the last moment.
@@ -151,7 +151,7 @@ func (r *Recording) lastIn(ctx context.Context, s segment) (time.Time, error) {
 func isEnding(line []byte) bool { return bytes.HasPrefix(line, []byte(`{"moment":`)) }
 
 // At returns the cluster as it was at a time: the last moment up to then.
-func (r *Recording) At(ctx context.Context, t time.Time, opts load.Options) (Moment, error) {
+func (r *Recording) At(ctx context.Context, t time.Time, opts files.Options) (Moment, error) {
 	for moment, err := range r.From(ctx, t, opts) {
 		return moment, err
 	}
@@ -159,7 +159,7 @@ func (r *Recording) At(ctx context.Context, t time.Time, opts load.Options) (Mom
 }
 
 // Last returns the last moment.
-func (r *Recording) Last(ctx context.Context, opts load.Options) (Moment, error) {
+func (r *Recording) Last(ctx context.Context, opts files.Options) (Moment, error) {
 	_, to, err := r.Range(ctx)
 	if err != nil {
 		return Moment{}, err
@@ -178,7 +178,7 @@ func (r *Recording) outside(ctx context.Context, t time.Time) error {
 // From yields the cluster as it was at a time, and then each later moment. Nothing but a
 // [RangeError] comes if the time is before the first moment or after the last. An error is the
 // last that is yielded.
-func (r *Recording) From(ctx context.Context, t time.Time, opts load.Options) iter.Seq2[Moment, error] {
+func (r *Recording) From(ctx context.Context, t time.Time, opts files.Options) iter.Seq2[Moment, error] {
 	return func(yield func(Moment, error) bool) {
 		from, to, err := r.Range(ctx)
 		switch {
@@ -197,7 +197,7 @@ func (r *Recording) From(ctx context.Context, t time.Time, opts load.Options) it
 }
 
 // play reads the file from the segment on in which a time is.
-func (r *Recording) play(ctx context.Context, t, to time.Time, opts load.Options, yield func(Moment) bool) error {
+func (r *Recording) play(ctx context.Context, t, to time.Time, opts files.Options, yield func(Moment) bool) error {
 	start := r.segments[at(r.segments, t)].offset
 	end := r.segments[len(r.segments)-1]
 	l, err := newLines(io.NewSectionReader(r.file, start, end.offset+end.size-start))

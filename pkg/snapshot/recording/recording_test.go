@@ -23,8 +23,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/internal/fleet"
 	"github.com/kubectl-dra/kubectl-dra/internal/testsnapshot"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
-	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/load"
-	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/save"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/files"
 )
 
 // start returns the time at which all recordings of the tests begin.
@@ -34,7 +33,7 @@ func start() time.Time { return time.Date(2026, 9, 1, 9, 0, 0, 0, time.UTC) }
 func saved(t testing.TB, s *snapshot.Snapshot) string {
 	t.Helper()
 	var text bytes.Buffer
-	if err := save.Snapshot(&text, s, save.JSON); err != nil {
+	if err := files.Write(&text, s, files.JSON); err != nil {
 		t.Fatal(err)
 	}
 	return text.String()
@@ -46,7 +45,7 @@ func changedAtRandom(t testing.TB, random *rand.Rand, s *snapshot.Snapshot, step
 	other := fleet.Random(random.Uint64N(1 << 20)).Snapshot
 	next := *s
 	next.TakenAt = start().Add(time.Duration(step) * time.Second)
-	for _, list := range save.Lists() {
+	for _, list := range files.Lists() {
 		switch random.IntN(6) {
 		case 0:
 			list.Remove(&next, func(snapshot.Identity) bool { return random.IntN(3) == 0 })
@@ -149,14 +148,14 @@ func TestReplay(t *testing.T) {
 		states := story(t, seed, 40)
 		r := opened(t, record(t, states, Limits{}))
 		for i, want := range states {
-			m, err := r.At(t.Context(), want.TakenAt, load.Options{})
+			m, err := r.At(t.Context(), want.TakenAt, files.Options{})
 			if err != nil {
 				t.Fatal(err)
 			}
 			checkState(t, fmt.Sprintf("seed %d, moment %d alone", seed, i), want, m.Snapshot)
 		}
 		count := 0
-		for m, err := range r.From(t.Context(), start(), load.Options{}) {
+		for m, err := range r.From(t.Context(), start(), files.Options{}) {
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -197,9 +196,9 @@ func TestCut(t *testing.T) {
 		r, err := Bytes("cut", whole[:cut])
 		if complete == 0 {
 			if err == nil {
-				_, err = r.Last(t.Context(), load.Options{})
+				_, err = r.Last(t.Context(), files.Options{})
 			}
-			var input *load.InputError
+			var input *files.InputError
 			if !errors.As(err, &input) {
 				t.Fatalf("cut at %d: expected an error about the file, got %v", cut, err)
 			}
@@ -208,7 +207,7 @@ func TestCut(t *testing.T) {
 		if err != nil {
 			t.Fatalf("cut at %d: %v", cut, err)
 		}
-		m, err := r.Last(t.Context(), load.Options{})
+		m, err := r.Last(t.Context(), files.Options{})
 		if err != nil {
 			t.Fatalf("cut at %d: %v", cut, err)
 		}
@@ -236,7 +235,7 @@ func checkResumed(t testing.TB, text []byte, states []*snapshot.Snapshot, comple
 	r := opened(t, path)
 	count := 0
 	var last Moment
-	for m, err := range r.From(t.Context(), start(), load.Options{}) {
+	for m, err := range r.From(t.Context(), start(), files.Options{}) {
 		if err != nil {
 			t.Fatalf("cut at %d: %v", len(text), err)
 		}
@@ -251,7 +250,7 @@ func checkResumed(t testing.TB, text []byte, states []*snapshot.Snapshot, comple
 		t.Errorf("cut at %d: %d moments, %+v", len(text), count, last.Missed)
 	}
 	// In between, nothing is known.
-	m, err := r.At(t.Context(), start().Add(time.Minute), load.Options{})
+	m, err := r.At(t.Context(), start().Add(time.Minute), files.Options{})
 	if err != nil || m.After == nil || !m.Snapshot.TakenAt.Equal(states[complete-1].TakenAt) {
 		t.Errorf("cut at %d, in the gap: %+v, %v", len(text), m, err)
 	}
@@ -282,13 +281,13 @@ func TestLimits(t *testing.T) {
 		if !to.Equal(last.TakenAt) || !from.After(start()) || limits.Keep > 0 && to.Sub(from) < limits.Keep {
 			t.Errorf("%+v: from %v to %v", limits, from, to)
 		}
-		for m, err := range r.From(t.Context(), from, load.Options{}) {
+		for m, err := range r.From(t.Context(), from, files.Options{}) {
 			if err != nil {
 				t.Fatal(err)
 			}
 			checkState(t, fmt.Sprintf("%+v", limits), stateAt(states, m.Snapshot), m.Snapshot)
 		}
-		if _, err := r.At(t.Context(), start(), load.Options{}); !strings.Contains(fmt.Sprint(err), "it was recorded from") {
+		if _, err := r.At(t.Context(), start(), files.Options{}); !strings.Contains(fmt.Sprint(err), "it was recorded from") {
 			t.Errorf("%+v: before the first moment: %v", limits, err)
 		}
 	}
@@ -343,7 +342,7 @@ func TestEarlierClock(t *testing.T) {
 	if err := w.Close(time.Time{}); err != nil {
 		t.Fatal(err)
 	}
-	m, err := opened(t, path).Last(t.Context(), load.Options{})
+	m, err := opened(t, path).Last(t.Context(), files.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -371,7 +370,7 @@ func TestJoined(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	m, err := r.At(t.Context(), states[4].TakenAt, load.Options{})
+	m, err := r.At(t.Context(), states[4].TakenAt, files.Options{})
 	if err != nil || m.After == nil || !m.After.Since.Equal(states[2].TakenAt) {
 		t.Errorf("between them: %+v, %v", m, err)
 	}
@@ -398,7 +397,7 @@ func TestKilledAtOnce(t *testing.T) {
 	if err := w.Close(time.Time{}); err != nil {
 		t.Fatal(err)
 	}
-	m, err := opened(t, path).Last(t.Context(), load.Options{})
+	m, err := opened(t, path).Last(t.Context(), files.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -416,7 +415,7 @@ func TestStill(t *testing.T) {
 	}
 	r := opened(t, record(t, states, Limits{}))
 	count := 0
-	for _, err := range r.From(t.Context(), start(), load.Options{}) {
+	for _, err := range r.From(t.Context(), start(), files.Options{}) {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -425,7 +424,7 @@ func TestStill(t *testing.T) {
 	if count != 7 {
 		t.Errorf("%d moments", count)
 	}
-	m, err := r.At(t.Context(), start().Add(35*time.Second), load.Options{})
+	m, err := r.At(t.Context(), start().Add(35*time.Second), files.Options{})
 	if err != nil || !m.Snapshot.TakenAt.Equal(start().Add(35*time.Second)) {
 		t.Errorf("%+v, %v", m, err)
 	}
@@ -445,7 +444,7 @@ func TestDamage(t *testing.T) {
 		if err != nil {
 			continue
 		}
-		for m, err := range r.From(t.Context(), start(), load.Options{}) {
+		for m, err := range r.From(t.Context(), start(), files.Options{}) {
 			if err != nil {
 				break
 			}
@@ -467,7 +466,7 @@ func FuzzRead(f *testing.F) {
 		if err != nil {
 			return
 		}
-		for _, err := range r.From(t.Context(), r.segments[0].begins, load.Options{}) {
+		for _, err := range r.From(t.Context(), r.segments[0].begins, files.Options{}) {
 			if err != nil {
 				return
 			}

@@ -20,8 +20,7 @@ import (
 
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
-	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/load"
-	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/save"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/files"
 )
 
 const (
@@ -115,7 +114,7 @@ func (w *Writer) resume(ctx context.Context, first *snapshot.Snapshot) error {
 	if err != nil {
 		return err
 	}
-	last, err := r.Last(ctx, load.Options{})
+	last, err := r.Last(ctx, files.Options{})
 	if err != nil {
 		return err
 	}
@@ -214,9 +213,9 @@ func (w *Writer) write(s *snapshot.Snapshot, always bool) error {
 	if err != nil {
 		return err
 	}
-	header := save.Header(s)
+	header := files.Header(s)
 	header.TakenAt = nil
-	before := save.Header(w.last)
+	before := files.Header(w.last)
 	before.TakenAt = nil
 	end := ending{Moment: s.TakenAt, Missed: w.missed}
 	if !reflect.DeepEqual(header, before) {
@@ -295,7 +294,7 @@ func (w *Writer) begin(s *snapshot.Snapshot) error {
 	}
 	var text bytes.Buffer
 	text.Write(append(line, '\n'))
-	if err := save.Snapshot(&text, s, save.JSON); err != nil {
+	if err := files.Write(&text, s, files.JSON); err != nil {
 		return err
 	}
 	w.segments = append(w.segments, start)
@@ -401,7 +400,7 @@ func (w *Writer) Close(until time.Time) error {
 func appendChanges(text *bytes.Buffer, before, after *snapshot.Snapshot) (int, error) {
 	encoder := json.NewEncoder(text)
 	count := 0
-	for _, list := range save.Lists() {
+	for _, list := range files.Lists() {
 		for was, is := range list.Changes(before, after) {
 			line, differs, err := changeBetween(list, was, is)
 			if err != nil {
@@ -420,7 +419,7 @@ func appendChanges(text *bytes.Buffer, before, after *snapshot.Snapshot) (int, e
 }
 
 // changeBetween returns the line about an object; nil stands for no object.
-func changeBetween(list save.List, was, is metav1.Object) (line change, differs bool, err error) {
+func changeBetween(list files.List, was, is metav1.Object) (line change, differs bool, err error) {
 	if is == nil {
 		line = changeOf(list.Name, was)
 		line.Removed = true
@@ -450,7 +449,7 @@ func changeBetween(list save.List, was, is metav1.Object) (line change, differs 
 }
 
 // encode returns what an object is saved as.
-func encode(list save.List, object metav1.Object) ([]byte, error) {
+func encode(list files.List, object metav1.Object) ([]byte, error) {
 	manifest, err := list.Manifest(object)
 	if err != nil {
 		return nil, err

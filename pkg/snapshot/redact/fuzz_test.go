@@ -14,7 +14,7 @@ import (
 
 	"github.com/kubectl-dra/kubectl-dra/internal/testsnapshot"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
-	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/load"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/files"
 )
 
 // FuzzRedact puts arbitrary text where texts are. A node's name is gone from it
@@ -58,7 +58,7 @@ func FuzzRedactLoaded(f *testing.F) {
 		if len(data) > most {
 			t.Skip("larger files take too long for many")
 		}
-		s, err := load.Load(t.Context(), []string{"-"}, load.Options{Stdin: bytes.NewReader(data)})
+		s, err := files.Load(t.Context(), []string{"-"}, files.Options{Stdin: bytes.NewReader(data)})
 		if err != nil {
 			t.Skip("not a snapshot")
 		}

@@ -13,14 +13,14 @@ import (
 	resourceapi "k8s.io/api/resource/v1"
 
 	"github.com/kubectl-dra/kubectl-dra/internal/testsnapshot"
-	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/save"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/files"
 )
 
 // redactedText returns a text after redaction.
 func redactedText(t *testing.T, text string) string {
 	t.Helper()
 	var saved bytes.Buffer
-	if err := save.Snapshot(&saved, Snapshot(testsnapshot.Load(t, text)), save.JSON); err != nil {
+	if err := files.Write(&saved, Snapshot(testsnapshot.Load(t, text)), files.JSON); err != nil {
 		t.Fatal(err)
 	}
 	return saved.String()

@@ -11,13 +11,13 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
-	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/save"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/files"
 )
 
 func saved(t testing.TB, s *snapshot.Snapshot) string {
 	t.Helper()
 	var text bytes.Buffer
-	if err := save.Snapshot(&text, s, save.JSON); err != nil {
+	if err := files.Write(&text, s, files.JSON); err != nil {
 		t.Fatal(err)
 	}
 	return text.String()

@@ -16,8 +16,7 @@ import (
 
 	"github.com/kubectl-dra/kubectl-dra/internal/testsnapshot"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
-	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/load"
-	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/save"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/files"
 )
 
 func TestRedactLeavesNothing(t *testing.T) {
@@ -25,9 +24,9 @@ func TestRedactLeavesNothing(t *testing.T) {
 	original := testsnapshot.Load(t, testsnapshot.Everything())
 	redacted := Snapshot(s)
 	requireEqual(t, original, s)
-	for _, format := range []save.Format{save.JSON, save.YAML} {
+	for _, format := range []files.Format{files.JSON, files.YAML} {
 		var saved bytes.Buffer
-		if err := save.Snapshot(&saved, redacted, format); err != nil {
+		if err := files.Write(&saved, redacted, format); err != nil {
 			t.Fatal(err)
 		}
 		// Whatever is secret in there has one of these.
@@ -156,7 +155,7 @@ spec: {driver: gpu.example.com, nodeName: ` + node + `, pool: {name: ` + node + 
 ---
 `
 	}
-	laid, err := load.Preview(t.Context(), []string{"-"}, load.Options{Stdin: strings.NewReader(slice("acme-node-1-new", "acme-node-1"))})
+	laid, err := files.Preview(t.Context(), []string{"-"}, files.Options{Stdin: strings.NewReader(slice("acme-node-1-new", "acme-node-1"))})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -14,8 +14,8 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/cause"
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/files"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/recording"
-	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/save"
 )
 
 // Moments yields the state of a cluster at a time, and each later one.
@@ -220,7 +220,7 @@ func (p *Past) turn(to recording.Moment) {
 
 // same reports whether two snapshots have the same objects.
 func same(a, b *snapshot.Snapshot) bool {
-	for _, list := range save.Lists() {
+	for _, list := range files.Lists() {
 		for range list.Changes(a, b) {
 			return false
 		}

@@ -20,7 +20,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/inventory"
 	"github.com/kubectl-dra/kubectl-dra/pkg/render"
 	"github.com/kubectl-dra/kubectl-dra/pkg/render/explanation"
-	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/load"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/files"
 )
 
 // session is a prompt that a test types into. Work waits until the test runs it.
@@ -34,7 +34,7 @@ type session struct {
 
 func newSession(t *testing.T, width int) *session {
 	t.Helper()
-	snap, err := load.Load(t.Context(), []string{filepath.Join("..", "..", "..", "examples", "cluster")}, load.Options{})
+	snap, err := files.Load(t.Context(), []string{filepath.Join("..", "..", "..", "examples", "cluster")}, files.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

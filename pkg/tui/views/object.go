@@ -15,7 +15,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/inventory"
 	"github.com/kubectl-dra/kubectl-dra/pkg/render"
-	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/save"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/files"
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/live"
 )
 
@@ -56,7 +56,7 @@ func YAMLText(item any) *Text {
 		if object == nil {
 			return "", fmt.Errorf("%s %w", name, errGone)
 		}
-		text, err := save.MarshalYAML(withKind(object))
+		text, err := files.MarshalYAML(withKind(object))
 		return render.EscapeLines(string(text)), err
 	}}
 }

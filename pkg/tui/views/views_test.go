@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
-	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/load"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/files"
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/live"
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/widget"
 )
@@ -30,7 +30,7 @@ func TestTones(t *testing.T) {
 
 // TestNotExplainedYet covers a sign where the answer is not known yet.
 func TestNotExplainedYet(t *testing.T) {
-	snap, err := load.Load(t.Context(), []string{filepath.Join("..", "..", "..", "examples", "cluster")}, load.Options{})
+	snap, err := files.Load(t.Context(), []string{filepath.Join("..", "..", "..", "examples", "cluster")}, files.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

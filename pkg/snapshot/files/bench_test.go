@@ -1,7 +1,7 @@
 // Copyright The kubectl-dra Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package load_test
+package files_test
 
 import (
 	"os"
@@ -11,8 +11,7 @@ import (
 
 	"github.com/kubectl-dra/kubectl-dra/internal/fleet"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
-	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/load"
-	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/save"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/files"
 )
 
 // BenchmarkLoad loads a fleet of 5,000 nodes with 40,000 devices, of which
@@ -22,7 +21,7 @@ func BenchmarkLoad(b *testing.B) {
 	cluster := fleet.Fleet(5000, 8, 20000)
 	for _, name := range []string{"fleet.json", "fleet.json.gz", "fleet.yaml"} {
 		path := filepath.Join(dir, name)
-		if err := save.File(b.Context(), cluster, path); err != nil {
+		if err := files.Save(b.Context(), cluster, path); err != nil {
 			b.Fatal(err)
 		}
 	}
@@ -38,7 +37,7 @@ func BenchmarkLoad(b *testing.B) {
 			before := liveBytes()
 			var loaded *snapshot.Snapshot
 			for b.Loop() {
-				if loaded, err = load.Load(b.Context(), []string{path}, load.Options{}); err != nil {
+				if loaded, err = files.Load(b.Context(), []string{path}, files.Options{}); err != nil {
 					b.Fatal(err)
 				}
 			}

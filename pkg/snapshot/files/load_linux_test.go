@@ -1,7 +1,7 @@
 // Copyright The kubectl-dra Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package load_test
+package files_test
 
 import (
 	"bytes"
@@ -15,7 +15,7 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/load"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/files"
 )
 
 // TestLoadPipeInDirectory fails without reading what might never end.
@@ -32,8 +32,8 @@ func TestLoadPipeInDirectory(t *testing.T) {
 			if err := test.make(path); err != nil {
 				t.Skip(err)
 			}
-			_, err := load.Load(t.Context(), []string{filepath.Dir(path)}, load.Options{})
-			var input *load.InputError
+			_, err := files.Load(t.Context(), []string{filepath.Dir(path)}, files.Options{})
+			var input *files.InputError
 			if !errors.As(err, &input) || input.Path != path || !strings.Contains(err.Error(), test.want) {
 				t.Errorf("got %v", err)
 			}
@@ -85,18 +85,18 @@ func TestInputWithoutEnd(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			for purpose, read := range map[string]func() error{
 				"load": func() error {
-					_, err := load.Load(t.Context(), []string{test.path}, load.Options{Stdin: forever(test.stdin)})
+					_, err := files.Load(t.Context(), []string{test.path}, files.Options{Stdin: forever(test.stdin)})
 					return err
 				},
 				"texts": func() error {
-					_, err := load.Texts(t.Context(), []string{test.path}, load.Options{Stdin: forever(test.stdin)})
+					_, err := files.Texts(t.Context(), []string{test.path}, files.Options{Stdin: forever(test.stdin)})
 					return err
 				},
 			} {
 				if purpose == "texts" && name == "pipe" {
 					continue
 				}
-				var input *load.InputError
+				var input *files.InputError
 				if err := read(); !errors.As(err, &input) || !strings.HasPrefix(err.Error(), test.want) {
 					t.Errorf("%s: got %v", purpose, err)
 				}
@@ -133,7 +133,7 @@ func TestLinksOutOfDirectory(t *testing.T) {
 	// The directory itself may be a link: that is what was named.
 	for _, named := range []string{dir, filepath.Join(dir, "named") + "/"} {
 		var notes []string
-		snap, err := load.Manifests(t.Context(), []string{named}, load.Options{LeftOut: func(note string) { notes = append(notes, note) }})
+		snap, err := files.Manifests(t.Context(), []string{named}, files.Options{LeftOut: func(note string) { notes = append(notes, note) }})
 		if err != nil {
 			t.Fatal(err)
 		}

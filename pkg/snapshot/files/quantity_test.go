@@ -1,7 +1,7 @@
 // Copyright The kubectl-dra Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package load_test
+package files_test
 
 import (
 	"errors"
@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/load"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/files"
 )
 
 // TestEscapedExponents reads quantities with escapes, which neither Kubernetes nor
@@ -18,8 +18,8 @@ import (
 func TestEscapedExponents(t *testing.T) {
 	for _, quantity := range []string{`1\u0065-999999999`, `1e-\u0039999999999`, `\u0031e-999999999`} {
 		object := `{"apiVersion": "v1", "kind": "Node", "metadata": {"name": "x"}, "status": {"allocatable": {"cpu": "` + quantity + `"}}}`
-		_, err := load.Load(t.Context(), []string{"-"}, load.Options{Stdin: strings.NewReader(object)})
-		var input *load.InputError
+		_, err := files.Load(t.Context(), []string{"-"}, files.Options{Stdin: strings.NewReader(object)})
+		var input *files.InputError
 		if !errors.As(err, &input) || input.Field != `status.allocatable["cpu"]` || !strings.HasPrefix(input.Err.Error(), "expected a quantity") {
 			t.Errorf("%s: %v", quantity, err)
 		}
@@ -79,8 +79,8 @@ func TestLongExponents(t *testing.T) {
 			if err := os.WriteFile(path, []byte(test.document), 0o600); err != nil {
 				t.Fatal(err)
 			}
-			_, err := load.Load(t.Context(), []string{path}, load.Options{})
-			var input *load.InputError
+			_, err := files.Load(t.Context(), []string{path}, files.Options{})
+			var input *files.InputError
 			switch {
 			case test.field == "" && err != nil && strings.Contains(err.Error(), refused):
 				t.Error(err)

@@ -1,7 +1,7 @@
 // Copyright The kubectl-dra Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package load
+package files
 
 import (
 	"cmp"
@@ -20,7 +20,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/kinds"
 )
 
-// Load reads a snapshot from files: those that package save wrote, dumps of
+// Load reads a snapshot from files: those that [Save] wrote, dumps of
 // kubectl get -o yaml or -o json, manifests, in any mixture.
 //
 // A path is a file, a directory, of which all files named .yaml, .yml, .json,

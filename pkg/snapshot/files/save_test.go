@@ -1,7 +1,7 @@
 // Copyright The kubectl-dra Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package save
+package files_test
 
 import (
 	"bytes"
@@ -15,26 +15,26 @@ import (
 
 	"github.com/kubectl-dra/kubectl-dra/internal/testsnapshot"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
-	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/load"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/files"
 )
 
 func TestSnapshot(t *testing.T) {
 	want := testsnapshot.Load(t, testsnapshot.Everything())
-	for _, format := range []Format{JSON, YAML} {
+	for _, format := range []files.Format{files.JSON, files.YAML} {
 		var saved bytes.Buffer
-		if err := Snapshot(&saved, want, format); err != nil {
+		if err := files.Write(&saved, want, format); err != nil {
 			t.Fatal(err)
 		}
 		testsnapshot.Equal(t, want, testsnapshot.Load(t, saved.String()))
 	}
 	var saved bytes.Buffer
-	if err := Snapshot(&saved, want, JSON); err != nil {
+	if err := files.Write(&saved, want, files.JSON); err != nil {
 		t.Fatal(err)
 	}
 	if lines := strings.Count(saved.String(), "\n"); lines != 1+21+1 {
 		t.Errorf("want one object a line, got %d lines", lines)
 	}
-	if err := Snapshot(&saved, want, "xml"); err == nil {
+	if err := files.Write(&saved, want, "xml"); err == nil {
 		t.Error("want an error for an unknown format")
 	}
 }
@@ -44,7 +44,7 @@ func TestFile(t *testing.T) {
 	want := testsnapshot.Load(t, testsnapshot.Everything())
 	for _, name := range []string{"a.json", "b.yaml", "c.yml", "d.json.gz", "e.yaml.gz", "a.json"} {
 		path := filepath.Join(dir, name)
-		if err := File(t.Context(), want, path); err != nil {
+		if err := files.Save(t.Context(), want, path); err != nil {
 			t.Fatal(err)
 		}
 		info, err := os.Stat(path)
@@ -54,25 +54,25 @@ func TestFile(t *testing.T) {
 		if info.Mode().Perm() != 0o600 {
 			t.Errorf("%s: got mode %v", name, info.Mode())
 		}
-		got, err := load.Load(t.Context(), []string{path}, load.Options{})
+		got, err := files.Load(t.Context(), []string{path}, files.Options{})
 		if err != nil {
 			t.Fatal(err)
 		}
 		testsnapshot.Equal(t, want, got)
 	}
-	err := File(t.Context(), want, filepath.Join(dir, "f.txt"))
+	err := files.Save(t.Context(), want, filepath.Join(dir, "f.txt"))
 	if err == nil || !strings.Contains(err.Error(), "expected .json, .yaml, .yml") {
 		t.Errorf("unknown extension: got %v", err)
 	}
 	lost := filepath.Join(dir, "no", "such", "directory.json")
-	if err := File(t.Context(), want, lost); err == nil || err.Error() != "save "+lost+": no such file or directory" {
+	if err := files.Save(t.Context(), want, lost); err == nil || err.Error() != "save "+lost+": no such file or directory" {
 		t.Errorf("missing directory: got %v", err)
 	}
 	broken := *want
 	broken.Claims = append(broken.Claims[:0:0], want.Claims...)
 	broken.Claims[0] = broken.Claims[0].DeepCopy()
 	broken.Claims[0].Status.Devices[0].Data.Raw = []byte("{")
-	if err := File(t.Context(), &broken, filepath.Join(dir, "g.json")); err == nil {
+	if err := files.Save(t.Context(), &broken, filepath.Join(dir, "g.json")); err == nil {
 		t.Error("want an error for an object that cannot be encoded")
 	}
 	entries, err := os.ReadDir(dir)
@@ -86,7 +86,7 @@ func TestFile(t *testing.T) {
 
 // TestPreviewSurvives saves a snapshot with a preview and loads it again.
 func TestPreviewSurvives(t *testing.T) {
-	laid, err := load.Preview(t.Context(), []string{"-"}, load.Options{Stdin: strings.NewReader(`
+	laid, err := files.Preview(t.Context(), []string{"-"}, files.Options{Stdin: strings.NewReader(`
 apiVersion: resource.k8s.io/v1
 kind: ResourceSlice
 metadata: {name: node-9-gpu-0, annotations: {dra.kubectl.dev/preview: example@1}}
@@ -109,9 +109,9 @@ spec: {driver: gpu.example.com, nodeName: node-9, pool: {name: node-9, generatio
 	if len(want) != 1 || !strings.HasSuffix(want[0], "in place of ResourceSlice node-9-gpu-x7w2k") {
 		t.Errorf("want an assumption with the slice that is replaced, got %q", want)
 	}
-	for _, format := range []Format{JSON, YAML} {
+	for _, format := range []files.Format{files.JSON, files.YAML} {
 		var saved bytes.Buffer
-		if err := Snapshot(&saved, with, format); err != nil {
+		if err := files.Write(&saved, with, format); err != nil {
 			t.Fatal(err)
 		}
 		if diff := cmp.Diff(want, snapshot.PreviewAssumptions(testsnapshot.Load(t, saved.String()))); diff != "" {
@@ -124,12 +124,12 @@ spec: {driver: gpu.example.com, nodeName: node-9, pool: {name: node-9, generatio
 func TestCutShort(t *testing.T) {
 	s := testsnapshot.Load(t, testsnapshot.Everything())
 	var saved bytes.Buffer
-	if err := Snapshot(&saved, s, YAML); err != nil {
+	if err := files.Write(&saved, s, files.YAML); err != nil {
 		t.Fatal(err)
 	}
 	documents := strings.SplitAfter(saved.String(), "\n---\n")
 	for n := 1; n <= len(documents); n++ {
-		_, err := load.Load(t.Context(), []string{"-"}, load.Options{Stdin: strings.NewReader(strings.Join(documents[:n], ""))})
+		_, err := files.Load(t.Context(), []string{"-"}, files.Options{Stdin: strings.NewReader(strings.Join(documents[:n], ""))})
 		if n == len(documents) {
 			if err != nil {
 				t.Errorf("the whole file: %v", err)

@@ -1,20 +1,20 @@
 // Copyright The kubectl-dra Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package load_test
+package files_test
 
 import (
 	"context"
 	"fmt"
 	"log"
 
-	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/load"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/files"
 )
 
 // A snapshot comes from files, as here, or from Collect, which reads an API server.
 // The rest of the program cannot tell them apart.
 func ExampleLoad() {
-	snap, err := load.Load(context.Background(), []string{"../../../examples/cluster"}, load.Options{})
+	snap, err := files.Load(context.Background(), []string{"../../../examples/cluster"}, files.Options{})
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -1,7 +1,7 @@
 // Copyright The kubectl-dra Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package load_test
+package files_test
 
 import (
 	"archive/tar"
@@ -19,7 +19,7 @@ import (
 
 	"github.com/kubectl-dra/kubectl-dra/internal/testsnapshot"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
-	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/load"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/files"
 )
 
 // claimYAML is a manifest as people write it.
@@ -38,7 +38,7 @@ const classJSON = `{"apiVersion":"resource.k8s.io/v1","kind":"DeviceClass","meta
 // loadText loads standard input.
 func loadText(t *testing.T, text string) (*snapshot.Snapshot, error) {
 	t.Helper()
-	return load.Load(t.Context(), []string{"-"}, load.Options{Stdin: strings.NewReader(text)})
+	return files.Load(t.Context(), []string{"-"}, files.Options{Stdin: strings.NewReader(text)})
 }
 
 func zipped(t *testing.T, text string) string {
@@ -76,7 +76,7 @@ func tarred(t *testing.T, files ...string) string {
 
 func TestOldObjectsHideNothing(t *testing.T) {
 	read := func(text string) (*snapshot.Snapshot, error) {
-		return load.Load(t.Context(), []string{"-"}, load.Options{Stdin: strings.NewReader(text)})
+		return files.Load(t.Context(), []string{"-"}, files.Options{Stdin: strings.NewReader(text)})
 	}
 	const old = "apiVersion: resource.k8s.io/v1alpha3\nkind: ResourceClaim\nmetadata: {name: old, namespace: ml}\n---\n" +
 		"apiVersion: resource.k8s.io/v1alpha2\nkind: PodSchedulingContext\nmetadata: {name: old, namespace: ml}\n---\n" +
@@ -153,7 +153,7 @@ func TestLoadLongTextOfManyBytes(t *testing.T) {
 			if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
 				t.Fatal(err)
 			}
-			if _, err := load.Load(t.Context(), []string{path}, load.Options{}); err != nil {
+			if _, err := files.Load(t.Context(), []string{path}, files.Options{}); err != nil {
 				t.Errorf("file, %s, %d: %v", name, shift, err)
 			}
 		}
@@ -228,7 +228,7 @@ func TestLoadLargeFiles(t *testing.T) {
 		if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		return load.Load(t.Context(), []string{path}, load.Options{})
+		return files.Load(t.Context(), []string{path}, files.Options{})
 	}
 	header := `{"apiVersion":"dra.kubectl.dev/v1alpha1","kind":"Snapshot","serverVersion":"v1.36.0","items":[` + "\n"
 	for name, content := range map[string]string{
@@ -372,7 +372,7 @@ func TestLoadErrors(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := loadText(t, test.text)
-			var input *load.InputError
+			var input *files.InputError
 			if !errors.As(err, &input) {
 				t.Fatalf("want an InputError, got %v", err)
 			}
@@ -422,7 +422,7 @@ func TestLoadPaths(t *testing.T) {
 	write("cluster/notes.txt", "not read")
 	cluster := filepath.Join(dir, "cluster")
 
-	s, err := load.Load(t.Context(), []string{cluster, plain}, load.Options{
+	s, err := files.Load(t.Context(), []string{cluster, plain}, files.Options{
 		Gates: map[string]bool{"DRAPartitionableDevices": true}, KubernetesVersion: "v1.36.0",
 	})
 	if err != nil {
@@ -439,16 +439,16 @@ func TestLoadPaths(t *testing.T) {
 	}
 
 	missing := filepath.Join(dir, "no-such-file.yaml")
-	_, err = load.Load(t.Context(), []string{plain, missing}, load.Options{})
-	var input *load.InputError
+	_, err = files.Load(t.Context(), []string{plain, missing}, files.Options{})
+	var input *files.InputError
 	if !errors.As(err, &input) || input.Path != missing || !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("missing file: got %v", err)
 	}
-	if _, err := load.Load(t.Context(), nil, load.Options{}); !errors.As(err, &input) {
+	if _, err := files.Load(t.Context(), nil, files.Options{}); !errors.As(err, &input) {
 		t.Errorf("no path: got %v", err)
 	}
 	conflicting := write("other.yaml", strings.Replace(claimYAML, "name: gpu", "name: gpus", 1))
-	_, err = load.Load(t.Context(), []string{plain, conflicting}, load.Options{})
+	_, err = files.Load(t.Context(), []string{plain, conflicting}, files.Options{})
 	if err == nil || !strings.Contains(err.Error(), plain) || !strings.Contains(err.Error(), conflicting) {
 		t.Errorf("want both places, got: %v", err)
 	}
@@ -457,7 +457,7 @@ func TestLoadPaths(t *testing.T) {
 func TestLoadLimits(t *testing.T) {
 	zeros := zipped(t, strings.Repeat(" ", 1<<20))
 	within := func(text string) error {
-		_, err := load.Within(t.Context(), strings.NewReader(text), 200<<10, 50<<10, 256<<20, 10<<10, 2)
+		_, err := files.Within(t.Context(), strings.NewReader(text), 200<<10, 50<<10, 256<<20, 10<<10, 2)
 		return err
 	}
 	for name, test := range map[string]struct{ text, want string }{
@@ -638,14 +638,14 @@ func TestErrorsQuoteNothingOfWhatIsNoObject(t *testing.T) {
 		`"HUSH`, "'HUSH", "HUSH%\tx: \"\\HUSH\"\n@HUSH\n", "%HUSH\n---\na: b", "- HUSH", "a: &a [*a, HUSH]", "kind: [HUSH]", "HUSH: {", "a: !HUSH x", "{HUSH}", "a: |\n HUSH\nHUSH",
 	} {
 		for name, err := range map[string]error{
-			"load":      second(load.Load(t.Context(), []string{"-"}, load.Options{Stdin: strings.NewReader(text)})),
-			"manifests": second(load.Manifests(t.Context(), []string{"-"}, load.Options{Stdin: strings.NewReader(text)})),
+			"load":      second(files.Load(t.Context(), []string{"-"}, files.Options{Stdin: strings.NewReader(text)})),
+			"manifests": second(files.Manifests(t.Context(), []string{"-"}, files.Options{Stdin: strings.NewReader(text)})),
 		} {
 			if err == nil || strings.Contains(err.Error(), "HUSH") {
 				t.Errorf("%s of %q: %v", name, text, err)
 			}
 		}
-		texts, err := load.Texts(t.Context(), []string{"-"}, load.Options{Stdin: strings.NewReader(text)})
+		texts, err := files.Texts(t.Context(), []string{"-"}, files.Options{Stdin: strings.NewReader(text)})
 		for i := range texts {
 			err = errors.Join(err, texts[i].Err)
 		}
@@ -671,7 +671,7 @@ items:
 	if err := os.WriteFile(path, []byte(events), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	s, err := load.Load(t.Context(), []string{path}, load.Options{})
+	s, err := files.Load(t.Context(), []string{path}, files.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

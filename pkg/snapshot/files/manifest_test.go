@@ -1,7 +1,7 @@
 // Copyright The kubectl-dra Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package load_test
+package files_test
 
 import (
 	"errors"
@@ -15,13 +15,13 @@ import (
 
 	"github.com/kubectl-dra/kubectl-dra/internal/testsnapshot"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
-	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/load"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/files"
 )
 
 // loadManifests loads standard input as kubectl apply would.
 func loadManifests(t *testing.T, text string) (*snapshot.Snapshot, error) {
 	t.Helper()
-	return load.Manifests(t.Context(), []string{"-"}, load.Options{Stdin: strings.NewReader(text)})
+	return files.Manifests(t.Context(), []string{"-"}, files.Options{Stdin: strings.NewReader(text)})
 }
 
 func claimManifest(version, devices string) string {
@@ -83,7 +83,7 @@ func TestLoadObjectsRefusesWhatAPIServerRefuses(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := loadManifests(t, test.text)
-			var input *load.InputError
+			var input *files.InputError
 			if !errors.As(err, &input) {
 				t.Fatalf("want an InputError, got %v", err)
 			}
@@ -160,7 +160,7 @@ func TestLoadRefusesImpossibleNumbers(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := loadText(t, test.text)
-			var input *load.InputError
+			var input *files.InputError
 			if !errors.As(err, &input) {
 				t.Fatalf("want an InputError, got %v", err)
 			}
@@ -186,12 +186,12 @@ func TestLoadRefusesImpossibleNumbers(t *testing.T) {
 
 func TestLoadDoesNotReadURLs(t *testing.T) {
 	const url = "https://example.com/train.yaml"
-	_, err := load.Manifests(t.Context(), []string{url}, load.Options{})
+	_, err := files.Manifests(t.Context(), []string{url}, files.Options{})
 	want := "read " + url + ": URLs are not read; download it, or pipe it: curl -fsSL " + url + " | kubectl dra why -f -"
 	if err == nil || err.Error() != want {
 		t.Errorf("got %v, want %s", err, want)
 	}
-	_, err = load.Load(t.Context(), []string{url}, load.Options{})
+	_, err = files.Load(t.Context(), []string{url}, files.Options{})
 	if err == nil || !strings.HasSuffix(err.Error(), "--snapshot -") {
 		t.Errorf("got %v, want an error that ends with --snapshot -", err)
 	}
@@ -225,14 +225,14 @@ resourceclaimtemplates.resource.k8s.io: standard input has no ResourceClaimTempl
 		t.Errorf("a saved snapshot has what there is, got gaps %v", saved.Gaps)
 	}
 	path := writeFile(t, t.TempDir(), "claim.yaml", claimYAML)
-	file, err := load.Load(t.Context(), []string{path}, load.Options{})
+	file, err := files.Load(t.Context(), []string{path}, files.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	if got := file.Gap(snapshot.ResourceNodes); got == nil || got.Reason != "the file has no Nodes" {
 		t.Errorf("got gap %v", got)
 	}
-	several, err := load.Load(t.Context(), []string{path, path}, load.Options{})
+	several, err := files.Load(t.Context(), []string{path, path}, files.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -249,7 +249,7 @@ func TestLoadWithGivenVersionIgnoresDetectedGates(t *testing.T) {
 	const saved = "apiVersion: dra.kubectl.dev/v1alpha1\nkind: Snapshot\nserverVersion: v1.37.1\n" +
 		"gates: {DRADeviceTaints: {enabled: false, source: metrics}, DRAAdminAccess: {enabled: false, source: flag}}\n" +
 		"gaps: [{resource: /metrics, reason: none}]\n"
-	s, err := load.Load(t.Context(), []string{"-"}, load.Options{Stdin: strings.NewReader(saved), KubernetesVersion: "v1.36.0"})
+	s, err := files.Load(t.Context(), []string{"-"}, files.Options{Stdin: strings.NewReader(saved), KubernetesVersion: "v1.36.0"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -262,7 +262,7 @@ func TestLoadWithGivenVersionIgnoresDetectedGates(t *testing.T) {
 	if len(s.Gaps) != 0 {
 		t.Errorf("got gaps %v", s.Gaps)
 	}
-	s, err = load.Load(t.Context(), []string{"-"}, load.Options{Stdin: strings.NewReader(saved), KubernetesVersion: "v1.99.0"})
+	s, err = files.Load(t.Context(), []string{"-"}, files.Options{Stdin: strings.NewReader(saved), KubernetesVersion: "v1.99.0"})
 	if err != nil {
 		t.Fatal(err)
 	}

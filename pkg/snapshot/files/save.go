@@ -1,7 +1,7 @@
 // Copyright The kubectl-dra Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package save
+package files
 
 import (
 	"bufio"
@@ -31,10 +31,10 @@ const (
 	YAML Format = "yaml"
 )
 
-// Snapshot writes everything that [load.Load] reads back to an equal snapshot. In JSON
+// Write writes everything that [Load] reads back to an equal snapshot. In JSON
 // that is one object of kind Snapshot with one object of the cluster on each
 // line; in YAML it is a document of kind Snapshot and one for each object.
-func Snapshot(w io.Writer, s *snapshot.Snapshot, format Format) error {
+func Write(w io.Writer, s *snapshot.Snapshot, format Format) error {
 	buffered := bufio.NewWriterSize(w, 64<<10)
 	var err error
 	switch format {
@@ -54,15 +54,15 @@ func Snapshot(w io.Writer, s *snapshot.Snapshot, format Format) error {
 	return nil
 }
 
-// File saves the snapshot as a file that only its owner can read. The
+// Save saves the snapshot as a file that only its owner can read. The
 // extension decides the format: .json, .yaml or .yml, each also with .gz.
 // The file is there completely or not at all, also when the context is canceled.
-func File(ctx context.Context, s *snapshot.Snapshot, path string) error {
+func Save(ctx context.Context, s *snapshot.Snapshot, path string) error {
 	format, compressed, err := formatOf(path)
 	if err != nil {
 		return err
 	}
-	return Whole(ctx, path, func(w io.Writer) error { return writeTo(w, s, format, compressed) })
+	return SaveWhole(ctx, path, func(w io.Writer) error { return writeTo(w, s, format, compressed) })
 }
 
 // Packed returns the snapshot as gzipped JSON.
@@ -72,9 +72,9 @@ func Packed(s *snapshot.Snapshot) ([]byte, error) {
 	return b.Bytes(), err
 }
 
-// Whole writes a file that only its owner can read. It is there completely or not at all, also
+// SaveWhole writes a file that only its owner can read. It is there completely or not at all, also
 // when the context is canceled.
-func Whole(ctx context.Context, path string, write func(io.Writer) error) (err error) {
+func SaveWhole(ctx context.Context, path string, write func(io.Writer) error) (err error) {
 	// os.CreateTemp makes files with mode 0600.
 	file, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*")
 	if err != nil {
@@ -131,10 +131,10 @@ func saveError(path string, err error) error {
 
 func writeTo(w io.Writer, s *snapshot.Snapshot, format Format, compressed bool) error {
 	if !compressed {
-		return Snapshot(w, s, format)
+		return Write(w, s, format)
 	}
 	stream := gzip.NewWriter(w)
-	if err := Snapshot(stream, s, format); err != nil {
+	if err := Write(stream, s, format); err != nil {
 		return err
 	}
 	if err := stream.Close(); err != nil {

@@ -1,7 +1,7 @@
 // Copyright The kubectl-dra Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package save
+package files_test
 
 import (
 	"archive/tar"
@@ -25,8 +25,8 @@ import (
 
 	"github.com/kubectl-dra/kubectl-dra/internal/testsnapshot"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/files"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/kinds"
-	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/load"
 )
 
 // oddTexts returns texts that the API server stores where it takes any text, and that mean
@@ -175,7 +175,7 @@ func requireSaves(t *testing.T, want *snapshot.Snapshot) {
 	var paths []string
 	for _, name := range []string{"a.json", "b.yaml", "c.json.gz", "d.yaml.gz"} {
 		path := filepath.Join(dir, name)
-		if err := File(t.Context(), want, path); err != nil {
+		if err := files.Save(t.Context(), want, path); err != nil {
 			t.Fatal(err)
 		}
 		paths = append(paths, path)
@@ -192,7 +192,7 @@ func requireSaves(t *testing.T, want *snapshot.Snapshot) {
 		}
 	}
 	for _, path := range append(paths, dir) {
-		got, err := load.Load(t.Context(), []string{path}, load.Options{})
+		got, err := files.Load(t.Context(), []string{path}, files.Options{})
 		if err != nil {
 			t.Fatalf("load %s: %v", filepath.Base(path), err)
 		}
@@ -226,7 +226,7 @@ func TestStoredTextsSurvive(t *testing.T) {
 // TestMarshalYAML reads the output with kubectl's parser.
 func TestMarshalYAML(t *testing.T) {
 	for _, text := range append(oddTexts(), "a\u202eb", "xhidden: a\u202eb\x01hidden:202E", "two\nlines\u2066\n", "\u200b", "a\u00a0b \u2028\ufeff", `\x01hidden:\u`+"\u200f") {
-		encoded, err := MarshalYAML(map[string]string{"text": text, "key " + text: "a"})
+		encoded, err := files.MarshalYAML(map[string]string{"text": text, "key " + text: "a"})
 		if err != nil {
 			t.Errorf("%q: %v", text, err)
 			continue

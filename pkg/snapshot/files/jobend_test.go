@@ -1,7 +1,7 @@
 // Copyright The kubectl-dra Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package save
+package files_test
 
 import (
 	"bytes"
@@ -13,6 +13,7 @@ import (
 
 	"github.com/kubectl-dra/kubectl-dra/internal/testsnapshot"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/files"
 )
 
 // TestJobEnd loads Jobs with conditions, saves them, and loads them again.
@@ -32,7 +33,7 @@ func TestJobEnd(t *testing.T) {
 			s := testsnapshot.Load(t, `{"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": "train", "namespace": "ml"},
 				"spec": {"template": {"spec": {"containers": []}}}, "status": {"conditions": `+test.conditions+`}}`)
 			var saved bytes.Buffer
-			if err := Snapshot(&saved, s, YAML); err != nil {
+			if err := files.Write(&saved, s, files.YAML); err != nil {
 				t.Fatal(err)
 			}
 			for how, from := range map[string]*snapshot.Snapshot{"loaded": s, "saved": testsnapshot.Load(t, saved.String())} {
@@ -60,7 +61,7 @@ func TestJobLimit(t *testing.T) {
 			s := testsnapshot.Load(t, `{"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": "train", "namespace": "ml"},
 				"spec": {`+test.spec+`"template": {"spec": {"containers": []}}}, "status": {`+test.status+`}}`)
 			var saved bytes.Buffer
-			if err := Snapshot(&saved, s, YAML); err != nil {
+			if err := files.Write(&saved, s, files.YAML); err != nil {
 				t.Fatal(err)
 			}
 			for how, from := range map[string]*snapshot.Snapshot{"loaded": s, "saved": testsnapshot.Load(t, saved.String())} {

@@ -1,7 +1,7 @@
 // Copyright The kubectl-dra Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package load_test
+package files_test
 
 import (
 	"bytes"
@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"github.com/kubectl-dra/kubectl-dra/internal/testsnapshot"
-	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/load"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/files"
 )
 
 // FuzzLoad feeds arbitrary bytes. Whatever does not load must say where.
@@ -23,8 +23,8 @@ func FuzzLoad(f *testing.F) {
 		f.Add([]byte(seed))
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
-		_, err := load.Within(t.Context(), bytes.NewReader(data), 1<<20, 1<<20, 256<<20, 1<<16, 10)
-		var input *load.InputError
+		_, err := files.Within(t.Context(), bytes.NewReader(data), 1<<20, 1<<20, 256<<20, 1<<16, 10)
+		var input *files.InputError
 		if err != nil && !errors.As(err, &input) {
 			t.Fatalf("not an InputError: %v", err)
 		}

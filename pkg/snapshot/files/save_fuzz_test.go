@@ -1,14 +1,14 @@
 // Copyright The kubectl-dra Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package save
+package files_test
 
 import (
 	"bytes"
 	"testing"
 
 	"github.com/kubectl-dra/kubectl-dra/internal/testsnapshot"
-	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/load"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/files"
 )
 
 // FuzzSaveLoaded saves whatever can be loaded, in both formats. It loads again as
@@ -28,16 +28,16 @@ func FuzzSaveLoaded(f *testing.F) {
 		if len(data) > most {
 			t.Skip("larger files take too long for many")
 		}
-		s, err := load.Load(t.Context(), []string{"-"}, load.Options{Stdin: bytes.NewReader(data)})
+		s, err := files.Load(t.Context(), []string{"-"}, files.Options{Stdin: bytes.NewReader(data)})
 		if err != nil {
 			t.Skip("not a snapshot")
 		}
-		for _, format := range []Format{JSON, YAML} {
+		for _, format := range []files.Format{files.JSON, files.YAML} {
 			var saved bytes.Buffer
-			if err := Snapshot(&saved, s, format); err != nil {
+			if err := files.Write(&saved, s, format); err != nil {
 				t.Fatalf("save: %v", err)
 			}
-			loaded, err := load.Load(t.Context(), []string{"-"}, load.Options{Stdin: &saved})
+			loaded, err := files.Load(t.Context(), []string{"-"}, files.Options{Stdin: &saved})
 			if err != nil {
 				t.Fatalf("load what was saved as %s: %v", format, err)
 			}
