@@ -20,7 +20,7 @@ import (
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/commands/cli"
-	"github.com/kubectl-dra/kubectl-dra/pkg/commands/taint"
+	"github.com/kubectl-dra/kubectl-dra/pkg/commands/list"
 	"github.com/kubectl-dra/kubectl-dra/pkg/forecast"
 	"github.com/kubectl-dra/kubectl-dra/pkg/render"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
@@ -182,7 +182,7 @@ func oneName(of string) cobra.PositionalArgs {
 
 func newImpactTaint(streams genericiooptions.IOStreams, config *genericclioptions.ConfigFlags) *cobra.Command {
 	f := newImpactFlags(config)
-	devices, node := &taint.RuleFlags{}, ""
+	devices, node := &list.RuleFlags{}, ""
 	cmd := f.change(&cobra.Command{
 		Use:   "taint KEY[=VALUE]:EFFECT",
 		Short: "Show which pods a taint would evict, and where they would go",
@@ -195,8 +195,8 @@ evicted that do not tolerate it, some only after the time for which they do.`,
 
   # And this node?
   kubectl dra impact taint maintenance:NoExecute --node gpu-02`,
-		Args:              taint.OneTaint,
-		ValidArgsFunction: cli.CompleteWith(f.reading, taint.ProposeNew),
+		Args:              list.OneTaint,
+		ValidArgsFunction: cli.CompleteWith(f.reading, list.ProposeTaint),
 	}, streams, func(_ context.Context, o *impactOptions, args []string) (chooser, error) {
 		if node == "" {
 			rule, err := devices.Rule(args[0])
@@ -220,7 +220,7 @@ evicted that do not tolerate it, some only after the time for which they do.`,
 }
 
 func nodeTaint(node, text string) (chooser, error) {
-	key, value, effect, err := taint.Parse(text)
+	key, value, effect, err := list.ParseTaint(text)
 	if err != nil {
 		return nil, err
 	}

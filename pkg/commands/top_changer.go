@@ -19,7 +19,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/commands/cli"
-	"github.com/kubectl-dra/kubectl-dra/pkg/commands/taint"
+	"github.com/kubectl-dra/kubectl-dra/pkg/commands/list"
 	"github.com/kubectl-dra/kubectl-dra/pkg/shell"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/collect"
@@ -35,7 +35,7 @@ type changer struct {
 
 // CheckTaint fails if a text is no taint.
 func (*changer) CheckTaint(text string) error {
-	_, err := (&taint.RuleFlags{All: true}).Rule(text)
+	_, err := (&list.RuleFlags{All: true}).Rule(text)
 	return err
 }
 
@@ -61,7 +61,7 @@ func (c *changer) command(verb string, words ...string) string {
 }
 
 func (c *changer) taint(ctx context.Context, snap *snapshot.Snapshot, change tui.Change) (*tui.Plan, error) {
-	flags := taint.RuleFlags{Driver: change.Driver, Pool: change.Pool, Device: change.Device}
+	flags := list.RuleFlags{Driver: change.Driver, Pool: change.Pool, Device: change.Device}
 	rule, err := flags.Rule(change.Taint)
 	if err != nil {
 		return nil, err
@@ -78,14 +78,14 @@ func (c *changer) taint(ctx context.Context, snap *snapshot.Snapshot, change tui
 		words = append(words, "--name", shell.Quote(rule.Name))
 	}
 	var effects bytes.Buffer
-	warning, err := taint.Preview(ctx, &effects, snap, rule)
+	warning, err := list.PreviewRule(ctx, &effects, snap, rule)
 	if err != nil {
 		return nil, err
 	}
 	return &tui.Plan{
 		Command: c.command("kubectl dra taints add", append(words, shell.Quote(change.Taint))...), Effects: effects.String(), Warning: warning,
 		Do: func(ctx context.Context) (string, error) {
-			rules, err := taint.RulesOf(c.clients)
+			rules, err := list.RulesOf(c.clients)
 			if err == nil {
 				_, err = rules.Create(ctx, rule)
 			}
@@ -125,7 +125,7 @@ func (c *changer) untaint(ctx context.Context, snap *snapshot.Snapshot, name str
 	return &tui.Plan{
 		Command: c.command("kubectl dra taints remove", shell.Quote(name)), Effects: effects,
 		Do: func(ctx context.Context) (string, error) {
-			rules, err := taint.RulesOf(c.clients)
+			rules, err := list.RulesOf(c.clients)
 			if err == nil {
 				err = staleChange("remove DeviceTaintRule "+name, rules.Delete(ctx, rule))
 			}

@@ -16,7 +16,6 @@ import (
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/commands/cli"
-	"github.com/kubectl-dra/kubectl-dra/pkg/commands/taint"
 	"github.com/kubectl-dra/kubectl-dra/pkg/inventory"
 	"github.com/kubectl-dra/kubectl-dra/pkg/render/tables"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
@@ -52,7 +51,7 @@ whether and when it gets evicted and for how long it tolerates the taint.`,
   kubectl dra taints add --pool gpu-04 example.com/maintenance:NoExecute \
     --dry-run=client`,
 	}
-	cmd.AddCommand(taint.NewPreview(streams, config), taint.NewAdd(streams, config), taint.NewRemove(streams, config))
+	cmd.AddCommand(newTaintPreview(streams, config), newTaintAdd(streams, config), newTaintRemove(streams, config))
 	return newCommand(streams, config, cmd, listing[item]{
 		name: "Taint", plural: "device taints",
 		names: func(t item) []string {

@@ -1,7 +1,7 @@
 // Copyright The kubectl-dra Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package taint
+package list
 
 import (
 	"cmp"
@@ -50,7 +50,7 @@ func (f *RuleFlags) Selector() *resourceapi.DeviceTaintSelector {
 
 // Rule returns the DeviceTaintRule that the command line describes.
 func (f *RuleFlags) Rule(text string) (*resourceapi.DeviceTaintRule, error) {
-	key, value, effect, err := Parse(text)
+	key, value, effect, err := ParseTaint(text)
 	if err != nil {
 		return nil, err
 	}
@@ -104,8 +104,8 @@ func taintEffects() []resourceapi.DeviceTaintEffect {
 	}
 }
 
-// Parse parses KEY[=VALUE][:EFFECT].
-func Parse(text string) (key, value string, effect resourceapi.DeviceTaintEffect, err error) {
+// ParseTaint parses KEY[=VALUE][:EFFECT].
+func ParseTaint(text string) (key, value string, effect resourceapi.DeviceTaintEffect, err error) {
 	rest, name, hasEffect := strings.Cut(text, ":")
 	effect = resourceapi.DeviceTaintEffect(name)
 	if hasEffect && !slices.Contains(taintEffects(), effect) {
@@ -131,8 +131,8 @@ func OneTaint(_ *cobra.Command, args []string) error {
 	return cli.Usagef(out, "read arguments: expected one taint KEY[=VALUE]:EFFECT, found %s", found)
 }
 
-// ProposeNew proposes the keys in use, and the effects after them.
-func ProposeNew(ctx context.Context, c *cli.Completion) ([]string, error) {
+// ProposeTaint proposes the keys in use, and the effects after them.
+func ProposeTaint(ctx context.Context, c *cli.Completion) ([]string, error) {
 	if len(c.Args) > 0 {
 		return nil, nil
 	}

@@ -1,7 +1,7 @@
 // Copyright The kubectl-dra Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package taint
+package list
 
 import (
 	"context"
@@ -19,8 +19,8 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/commands/cli"
 )
 
-// NewAdd returns the verb that taints devices by a new rule.
-func NewAdd(streams genericiooptions.IOStreams, config *genericclioptions.ConfigFlags) *cobra.Command {
+// newTaintAdd returns the verb that taints devices by a new rule.
+func newTaintAdd(streams genericiooptions.IOStreams, config *genericclioptions.ConfigFlags) *cobra.Command {
 	flags := &ruleChangeFlags{reading: cli.NewReadingFlags(config)}
 	printing := cli.NewPrintFlags()
 	cmd := &cobra.Command{
@@ -82,7 +82,7 @@ With -o, the rule is printed, and all else goes to standard error:
 	// RegisterFlagCompletionFunc only fails for duplicates.
 	_ = cmd.RegisterFlagCompletionFunc("output", cli.Fixed(printing.AllowedFormats()...))
 	flags.addTo(cmd, "Taint")
-	cmd.ValidArgsFunction = cli.CompleteWith(flags.reading, ProposeNew)
+	cmd.ValidArgsFunction = cli.CompleteWith(flags.reading, ProposeTaint)
 	return cmd
 }
 

@@ -1,7 +1,7 @@
 // Copyright The kubectl-dra Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package taint
+package list
 
 import (
 	"cmp"
@@ -28,8 +28,8 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/files"
 )
 
-// NewPreview returns the verb that shows the effect of rules in files.
-func NewPreview(streams genericiooptions.IOStreams, config *genericclioptions.ConfigFlags) *cobra.Command {
+// newTaintPreview returns the verb that shows the effect of rules in files.
+func newTaintPreview(streams genericiooptions.IOStreams, config *genericclioptions.ConfigFlags) *cobra.Command {
 	reading := cli.NewReadingFlags(config)
 	var paths []string
 	cmd := &cobra.Command{
@@ -136,9 +136,9 @@ func (c *ruleChange) preview(ctx context.Context, snap *snapshot.Snapshot, rule 
 	return previewer{words: c.words, warnings: c.streams.ErrOut, live: c.reader.Live(), reports: c.dryRun != cli.DryRunNone}.preview(ctx, snap, rule)
 }
 
-// Preview writes the devices that a rule would taint and the pods it would evict. The
+// PreviewRule writes the devices that a rule would taint and the pods it would evict. The
 // question is to be asked before the rule is added, empty if it evicts nobody.
-func Preview(ctx context.Context, w io.Writer, snap *snapshot.Snapshot, rule *resourceapi.DeviceTaintRule) (question string, err error) {
+func PreviewRule(ctx context.Context, w io.Writer, snap *snapshot.Snapshot, rule *resourceapi.DeviceTaintRule) (question string, err error) {
 	outcome, err := previewer{words: w, warnings: w, live: true}.preview(ctx, snap, rule)
 	if err != nil {
 		return "", err

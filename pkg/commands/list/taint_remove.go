@@ -1,7 +1,7 @@
 // Copyright The kubectl-dra Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package taint
+package list
 
 import (
 	"context"
@@ -19,8 +19,8 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
-// NewRemove returns the verb that removes rules.
-func NewRemove(streams genericiooptions.IOStreams, config *genericclioptions.ConfigFlags) *cobra.Command {
+// newTaintRemove returns the verb that removes rules.
+func newTaintRemove(streams genericiooptions.IOStreams, config *genericclioptions.ConfigFlags) *cobra.Command {
 	flags := &ruleChangeFlags{reading: cli.NewReadingFlags(config)}
 	all := false
 	cmd := &cobra.Command{
@@ -108,7 +108,7 @@ func rulesLike(rules []*resourceapi.DeviceTaintRule, what string, selector *reso
 			}
 		}
 	}
-	key, value, effect, err := Parse(what)
+	key, value, effect, err := ParseTaint(what)
 	if err != nil {
 		return nil
 	}

@@ -1,7 +1,7 @@
 // Copyright The kubectl-dra Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package taint
+package list
 
 import (
 	"bytes"
@@ -28,7 +28,7 @@ func TestQuestionForNoDevice(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		question, err := Preview(t.Context(), &bytes.Buffer{}, snap, rule)
+		question, err := PreviewRule(t.Context(), &bytes.Buffer{}, snap, rule)
 		if err != nil || question != test.want {
 			t.Errorf("%+v: question %q, want %q (%v)", test.flags, question, test.want, err)
 		}
