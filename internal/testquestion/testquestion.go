@@ -12,14 +12,14 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
-	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/funnel"
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
+	"github.com/kubectl-dra/kubectl-dra/pkg/eligibility"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
 // Of asks about a pod with its claims, or, if it is nil, about all claims that
 // are not allocated. All nodes that are suitable for the pod are candidates.
-func Of(t testing.TB, snap *snapshot.Snapshot, pod *corev1.Pod) *funnel.Question {
+func Of(t testing.TB, snap *snapshot.Snapshot, pod *corev1.Pod) *eligibility.Question {
 	t.Helper()
 	alloc := Allocator(t, snap)
 	var claims []cluster.PodClaim
@@ -32,14 +32,14 @@ func Of(t testing.TB, snap *snapshot.Snapshot, pod *corev1.Pod) *funnel.Question
 			}
 		}
 	}
-	q := funnel.NewQuestion(alloc.Facts, pod, claims)
-	funnel.ListWaiting(q)
+	q := eligibility.NewQuestion(alloc.Facts, pod, claims)
+	eligibility.ListWaiting(q)
 	q.Reach.Pools = map[string][]*cluster.NodePool{}
 	nodes, _ := alloc.Facts.Nodes.All()
 	for _, node := range nodes {
 		// A node whose pools cannot be determined has none.
 		q.Reach.Pools[node.Name], _ = alloc.Facts.Pools.For(node)
-		if len(funnel.Misfits(q, node)) == 0 {
+		if len(eligibility.Misfits(q, node)) == 0 {
 			q.Reach.Candidates = append(q.Reach.Candidates, node)
 		}
 	}

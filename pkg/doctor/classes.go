@@ -13,9 +13,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
-	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/funnel"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	facts "github.com/kubectl-dra/kubectl-dra/pkg/cluster"
+	"github.com/kubectl-dra/kubectl-dra/pkg/eligibility"
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
 	"github.com/kubectl-dra/kubectl-dra/pkg/inventory"
 	"github.com/kubectl-dra/kubectl-dra/pkg/lifecycle"
@@ -127,7 +127,7 @@ func uncompiled(in *cluster, class *api.Class) (expression, problem string) {
 	evaluator := in.cluster.Gates.Selectors()
 	for _, expression := range class.Selectors {
 		if p := evaluator.Problem(evaluator.Compile(expression)); p != nil {
-			return expression, funnel.ProblemText(p)
+			return expression, eligibility.ProblemText(p)
 		}
 	}
 	return "", ""

@@ -12,9 +12,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
-	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/funnel"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
+	"github.com/kubectl-dra/kubectl-dra/pkg/eligibility"
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain/advice"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
@@ -68,7 +68,7 @@ func (x *builder) advise(ctx context.Context) (reason, error) {
 
 // measureSteps returns the steps for values that selectors read and drivers have not
 // measured.
-func measureSteps(q *funnel.Question) []api.NextStep {
+func measureSteps(q *eligibility.Question) []api.NextStep {
 	var steps []api.NextStep
 	for i := range q.Claims {
 		for _, f := range slices.Concat(q.Claims[i].Funnels...) {

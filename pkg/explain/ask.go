@@ -12,17 +12,17 @@ import (
 	resourceapi "k8s.io/api/resource/v1"
 	"k8s.io/utils/ptr"
 
-	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/funnel"
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/selector"
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/target"
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/verdict"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
+	"github.com/kubectl-dra/kubectl-dra/pkg/eligibility"
 )
 
 // Asked is a question about a pod with its answer, for those who go on from it.
 type Asked struct {
-	Question *funnel.Question
+	Question *eligibility.Question
 	// Answer has the verdict and the nodes, and nothing that is looked for beyond.
 	Answer *api.Explanation
 	// Equivalent has for each candidate of the question the first equivalent one, by their
@@ -71,12 +71,12 @@ func (a *Asker) evaluator(c *cluster.Cluster) *selector.Evaluator {
 // the same nodes. Unsuitable are those that they cannot use. It is nil if nodes have devices
 // in common.
 func (a *Asker) Groups(c *cluster.Cluster, pods []*corev1.Pod) (groups [][]*corev1.Node, unsuitable []*corev1.Node) {
-	q := funnel.NewQuestion(c, pods[0], nil)
+	q := eligibility.NewQuestion(c, pods[0], nil)
 	q.Evaluate(a.evaluator(c))
 	for _, pod := range pods {
 		q.PodClaims = append(q.PodClaims, c.Claims.OfPod(pod)...)
 	}
-	funnel.ListWaiting(q)
+	eligibility.ListWaiting(q)
 	nodes, _ := c.Nodes.All()
 	verdict.Survey(q, nodes)
 	for _, node := range q.Reach.Candidates {

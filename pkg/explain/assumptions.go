@@ -11,11 +11,11 @@ import (
 	resourceapi "k8s.io/api/resource/v1"
 	"k8s.io/utils/ptr"
 
-	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/funnel"
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/target"
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/verdict"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
+	"github.com/kubectl-dra/kubectl-dra/pkg/eligibility"
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
@@ -131,7 +131,7 @@ func (x *builder) assume() {
 }
 
 // wantsAdminAccess reports whether a claim asks for devices besides their users.
-func wantsAdminAccess(q *funnel.Question) bool {
+func wantsAdminAccess(q *eligibility.Question) bool {
 	return slices.ContainsFunc(q.PodClaims, func(pc cluster.PodClaim) bool {
 		return pc.Claim != nil && slices.ContainsFunc(pc.Claim.Spec.Devices.Requests, func(r resourceapi.DeviceRequest) bool {
 			return r.Exactly != nil && ptr.Deref(r.Exactly.AdminAccess, false)
@@ -141,7 +141,7 @@ func wantsAdminAccess(q *funnel.Question) bool {
 
 // preemptionMatters reports whether pods of lower priority use what the pod lacks
 // on some node. (Devices are never preempted.)
-func preemptionMatters(q *funnel.Question) bool {
+func preemptionMatters(q *eligibility.Question) bool {
 	if q.Pod == nil {
 		return false
 	}
@@ -159,7 +159,7 @@ func preemptionMatters(q *funnel.Question) bool {
 
 // orderedPools returns the pools for which it matters in which order the scheduler tries
 // nodes.
-func orderedPools(q *funnel.Question) []string {
+func orderedPools(q *eligibility.Question) []string {
 	nodes := map[*cluster.Pool]int{}
 	var found []string
 	for _, node := range q.Reach.Candidates {
@@ -175,7 +175,7 @@ func orderedPools(q *funnel.Question) []string {
 	return found
 }
 
-func clusterText(q *funnel.Question) string {
+func clusterText(q *eligibility.Question) string {
 	switch from := q.Cluster.Snapshot.Skew.From; {
 	case q.Cluster.Snapshot.ServerVersion != "":
 		return "Kubernetes " + q.Cluster.Snapshot.ServerVersion

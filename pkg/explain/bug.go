@@ -12,9 +12,9 @@ import (
 	"k8s.io/apimachinery/pkg/util/version"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
-	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/funnel"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
+	"github.com/kubectl-dra/kubectl-dra/pkg/eligibility"
 )
 
 // because finds the bug of the cluster's release that decides about a node.
@@ -27,7 +27,7 @@ func (x *builder) because(ctx context.Context, node *corev1.Node, fits bool) clu
 }
 
 // bugText names a bug of the cluster's release, and the release that mends it.
-func bugText(q *funnel.Question, because cluster.Behavior) string {
+func bugText(q *eligibility.Question, because cluster.Behavior) string {
 	upstream, fixed := q.Cluster.Fixed(because)
 	return fmt.Sprintf("a bug of %s: %s (kubernetes/kubernetes#%d, fixed in %s)", q.Cluster.Scheduler(), because.Text(), upstream, fixed)
 }
@@ -72,7 +72,7 @@ func (x *builder) updates(ctx context.Context) ([]api.Remedy, reason, error) {
 		}
 		remedy := api.Remedy{Actor: api.ActorAdmin, Change: fmt.Sprintf("update kube-scheduler to %s or newer", fixed), Node: node.Name, Nodes: group.Count, Devices: []api.AllocatedDevice{}}
 		for i := range verdict.Allocations {
-			remedy.Devices = append(remedy.Devices, funnel.PickedDevices(x.Pod, claims[i], &verdict.Allocations[i])...)
+			remedy.Devices = append(remedy.Devices, eligibility.PickedDevices(x.Pod, claims[i], &verdict.Allocations[i])...)
 		}
 		return []api.Remedy{remedy}, said, nil
 	}

@@ -12,7 +12,6 @@ import (
 	"sync"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
-	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/funnel"
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/verdict"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
@@ -53,12 +52,12 @@ func (x *builder) describeFunnels() {
 }
 
 // describeFunnelsOf says what the funnels of a claim have found, in so many pools.
-func (x *builder) describeFunnelsOf(c *funnel.Claim, pools int) {
+func (x *builder) describeFunnelsOf(c *eligibility.Claim, pools int) {
 	explained := &x.out.Claims[c.Index]
 	for _, alternatives := range c.Funnels {
 		for _, f := range alternatives {
 			request := f.Explanation(pools)
-			if place, ok := funnel.ExtendedRequestOf(x.Question, c.Claim, f.Request.Base); ok {
+			if place, ok := eligibility.ExtendedRequestOf(x.Question, c.Claim, f.Request.Base); ok {
 				request.Container = place.Container.Name
 			}
 			explained.Requests = append(explained.Requests, request)
@@ -154,7 +153,7 @@ func (x *builder) conclude() reason {
 		if x.Target.Object.Kind == kindDaemonSet && len(x.Target.New) > 0 {
 			return reason{what: x.daemons()}
 		}
-		return reason{what: funnel.PlacementText(placementOf(x.Verdict))}
+		return reason{what: eligibility.PlacementText(placementOf(x.Verdict))}
 	default:
 		return noFit(x.out, len(x.Claims) == 0)
 	}
@@ -188,8 +187,8 @@ func (x *builder) daemons() string {
 }
 
 // errorSummary returns the allocator's error, with what people need to know beyond.
-func errorSummary(q *funnel.Question, claims []api.ClaimExplanation, err error) string {
-	text := funnel.WithoutPlannedClaims(q, errorText(err))
+func errorSummary(q *eligibility.Question, claims []api.ClaimExplanation, err error) string {
+	text := eligibility.WithoutPlannedClaims(q, errorText(err))
 	if verdict.ErrorCode(err) != api.SelectorError {
 		return text + english.PrecededBy("; ", detailOf(claims, verdict.ErrorCode(err)).text)
 	}

@@ -10,7 +10,6 @@ import (
 	resourceapi "k8s.io/api/resource/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/funnel"
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/target"
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/verdict"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
@@ -31,7 +30,7 @@ func (x *builder) describe() {
 }
 
 // allocatorInfo says who answers.
-func allocatorInfo(q *funnel.Question) api.AllocatorInfo {
+func allocatorInfo(q *eligibility.Question) api.AllocatorInfo {
 	f := q.Cluster.Gates.Features()
 	return api.AllocatorInfo{
 		Library: f.Library, Channel: f.Channel, Cluster: f.Cluster, FeatureSource: f.Source, Features: f.Enabled,
@@ -86,7 +85,7 @@ func otherScheduler(pod *corev1.Pod) *api.OtherScheduler {
 		pod.Spec.SchedulerName, pod.Spec.SchedulerName)}
 }
 
-func age(q *funnel.Question, since metav1.Time) int64 {
+func age(q *eligibility.Question, since metav1.Time) int64 {
 	return max(0, int64(q.Cluster.Snapshot.Now().Sub(since.Time).Seconds()))
 }
 
@@ -117,7 +116,7 @@ func (x *builder) describeClaims() {
 	x.out.Alignment = inventory.AlignmentOf(x.Cluster, allocated...)
 }
 
-func allocation(q *funnel.Question, claim *resourceapi.ResourceClaim) *api.Allocation {
+func allocation(q *eligibility.Question, claim *resourceapi.ResourceClaim) *api.Allocation {
 	from := claim.Status.Allocation
 	a := &api.Allocation{
 		Nodes: eligibility.AllocationNodes(from), ReservedFor: cluster.Consumers(claim),
@@ -127,7 +126,7 @@ func allocation(q *funnel.Question, claim *resourceapi.ResourceClaim) *api.Alloc
 		a.Since, a.AgeSeconds = from.AllocationTimestamp, age(q, *from.AllocationTimestamp)
 	}
 	for i := range from.Devices.Results {
-		device := funnel.AllocatedDevice(q.Pod, claim, &from.Devices.Results[i])
+		device := eligibility.AllocatedDevice(q.Pod, claim, &from.Devices.Results[i])
 		id := cluster.DeviceID{Driver: device.Driver, Pool: device.Pool, Device: device.Device}
 		device.Status = inventory.StatusOf(claim, &from.Devices.Results[i])
 		device.Missing = q.Cluster.Snapshot.Gap(snapshot.ResourceSlices) == nil && q.Cluster.Pools.Device(id) == nil && !cluster.DeviceReady(claim, &from.Devices.Results[i])
@@ -167,7 +166,7 @@ func allocatedSummary(pod *corev1.Pod, claims []api.ClaimExplanation) string {
 }
 
 // claimName returns the name of the claim that an entry of the pod refers to.
-func claimName(q *funnel.Question, pc *cluster.PodClaim) string {
+func claimName(q *eligibility.Question, pc *cluster.PodClaim) string {
 	if q.Pod == nil {
 		return ""
 	}
@@ -186,7 +185,7 @@ func placementOf(v *verdict.Verdict) *api.Placement {
 	}
 	placement := &api.Placement{Node: v.Placement.Node.Name, Score: v.Placement.Score}
 	for i, claim := range v.Placement.Claims[:min(len(v.Placement.Claims), len(v.Placement.Allocations))] {
-		placement.Claims = append(placement.Claims, funnel.PlacementClaim(claim, funnel.PickedDevices(v.Pod, claim, &v.Placement.Allocations[i])))
+		placement.Claims = append(placement.Claims, eligibility.PlacementClaim(claim, eligibility.PickedDevices(v.Pod, claim, &v.Placement.Allocations[i])))
 	}
 	return placement
 }

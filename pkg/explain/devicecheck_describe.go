@@ -11,7 +11,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/funnel"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/eligibility"
@@ -22,7 +21,7 @@ import (
 // describeDevice describes a device of a finished answer, and makes every check of every
 // request on it. The summary has the answer as a clause. Only is the only node of the question,
 // nil for all.
-func describeDevice(ctx context.Context, q *funnel.Question, answer *api.Explanation, summary string, only *corev1.Node, d *cluster.Device) (*api.DeviceExplanation, error) {
+func describeDevice(ctx context.Context, q *eligibility.Question, answer *api.Explanation, summary string, only *corev1.Node, d *cluster.Device) (*api.DeviceExplanation, error) {
 	v := &view{Question: q, answer: answer, summary: summary, only: only, device: deviceFacts(q, d)}
 	for i := range q.Claims {
 		for _, alternatives := range q.Claims[i].Funnels {
@@ -37,7 +36,7 @@ func describeDevice(ctx context.Context, q *funnel.Question, answer *api.Explana
 
 // view is a device as a finished answer sees it.
 type view struct {
-	*funnel.Question
+	*eligibility.Question
 	answer *api.Explanation
 	// summary is the summary of the answer, as a clause.
 	summary string
@@ -47,7 +46,7 @@ type view struct {
 }
 
 // request tells how a device fares for one request.
-func (v *view) request(ctx context.Context, claim int, f *funnel.Funnel, d *cluster.Device) api.DeviceRequest {
+func (v *view) request(ctx context.Context, claim int, f *eligibility.Funnel, d *cluster.Device) api.DeviceRequest {
 	node := v.closest(ctx, f, d)
 	explained := &v.answer.Claims[v.Claims[claim].Index]
 	out := api.DeviceRequest{
@@ -61,7 +60,7 @@ func (v *view) request(ctx context.Context, claim int, f *funnel.Funnel, d *clus
 	case explained.Template != "":
 		out.Claim = api.Ref(api.KindTemplate, explained.Namespace, explained.Template)
 	}
-	if place, ok := funnel.ExtendedRequestOf(v.Question, f.Request.Claim, f.Request.Name); ok {
+	if place, ok := eligibility.ExtendedRequestOf(v.Question, f.Request.Claim, f.Request.Name); ok {
 		out.Container = place.Container.Name
 	}
 	if node != nil {
@@ -91,7 +90,7 @@ func (v *view) request(ctx context.Context, claim int, f *funnel.Funnel, d *clus
 // closest returns the node for which a request looks at a device: the node of the question,
 // the node that the allocator picks, or the node where the device passes most checks. Nodes
 // that the pod cannot use come last.
-func (v *view) closest(ctx context.Context, f *funnel.Funnel, d *cluster.Device) *corev1.Node {
+func (v *view) closest(ctx context.Context, f *eligibility.Funnel, d *cluster.Device) *corev1.Node {
 	if v.only != nil {
 		return v.only
 	}
@@ -117,7 +116,7 @@ func (v *view) closest(ctx context.Context, f *funnel.Funnel, d *cluster.Device)
 }
 
 // checkOn returns the check that a device fails on a node, or one more than all.
-func checkOn(ctx context.Context, q *funnel.Question, f *funnel.Funnel, d *cluster.Device, node *corev1.Node) eligibility.Check {
+func checkOn(ctx context.Context, q *eligibility.Question, f *eligibility.Funnel, d *cluster.Device, node *corev1.Node) eligibility.Check {
 	check := eligibility.Reach
 	for i := range q.Reach.Pools[node.Name] {
 		pool := q.Reach.Pools[node.Name][i]
@@ -172,7 +171,7 @@ func (v *view) placed(claim int, r *cluster.Request) []api.AllocatedDevice {
 
 // notPicked says why a device that passes every check is not picked, as far as
 // that is known.
-func (v *view) notPicked(ctx context.Context, claim int, f *funnel.Funnel, d *cluster.Device, node *corev1.Node) string {
+func (v *view) notPicked(ctx context.Context, claim int, f *eligibility.Funnel, d *cluster.Device, node *corev1.Node) string {
 	alone := "passes every check alone"
 	if v.device.HoldersUnknown != "" {
 		alone = "passes alone every check that can be made"
@@ -221,9 +220,9 @@ func (v *view) notPicked(ctx context.Context, claim int, f *funnel.Funnel, d *cl
 
 // otherAlternative says why an alternative of a request is not taken. The
 // allocator tries them in their order, until one will do.
-func (v *view) otherAlternative(ctx context.Context, claim int, f *funnel.Funnel, node *corev1.Node) string {
+func (v *view) otherAlternative(ctx context.Context, claim int, f *eligibility.Funnel, node *corev1.Node) string {
 	alternatives := alternativesOf(v.Question, claim, f)
-	taken := slices.IndexFunc(alternatives, func(other *funnel.Funnel) bool { return len(v.placed(claim, other.Request)) > 0 })
+	taken := slices.IndexFunc(alternatives, func(other *eligibility.Funnel) bool { return len(v.placed(claim, other.Request)) > 0 })
 	if taken < 0 {
 		return "nothing is picked for the request"
 	}
@@ -241,7 +240,7 @@ func (v *view) otherAlternative(ctx context.Context, claim int, f *funnel.Funnel
 }
 
 // alternativesOf lists the alternatives that one belongs to.
-func alternativesOf(q *funnel.Question, claim int, f *funnel.Funnel) []*funnel.Funnel {
+func alternativesOf(q *eligibility.Question, claim int, f *eligibility.Funnel) []*eligibility.Funnel {
 	for _, alternatives := range q.Claims[claim].Funnels {
 		if slices.Contains(alternatives, f) {
 			return alternatives
@@ -252,7 +251,7 @@ func alternativesOf(q *funnel.Question, claim int, f *funnel.Funnel) []*funnel.F
 
 // positionOf returns the position of a device in the order in which the allocator tries the
 // devices of a node, and whether its pool is among the last ones.
-func positionOf(q *funnel.Question, id cluster.DeviceID, node string) (at int, last bool) {
+func positionOf(q *eligibility.Question, id cluster.DeviceID, node string) (at int, last bool) {
 	for _, pool := range q.Reach.Pools[node] {
 		for i := range pool.Devices {
 			if pool.Devices[i].ID == id {

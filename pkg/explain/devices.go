@@ -10,7 +10,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	resourceapi "k8s.io/api/resource/v1"
 
-	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/funnel"
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/target"
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/verdict"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
@@ -22,7 +21,7 @@ import (
 // request without selectors, tolerations and capacity, of a pod that tolerates
 // nothing and needs neither CPU nor memory.
 type Inspection struct {
-	question *funnel.Question
+	question *eligibility.Question
 	checks   *eligibility.Checks
 	// Assumptions says what could not be determined about the nodes.
 	Assumptions []string
@@ -30,7 +29,7 @@ type Inspection struct {
 
 // NewInspection looks at devices from some nodes.
 func NewInspection(c *cluster.Cluster, nodes []*corev1.Node) *Inspection {
-	q := funnel.NewQuestion(c, &corev1.Pod{}, nil)
+	q := eligibility.NewQuestion(c, &corev1.Pod{}, nil)
 	return &Inspection{
 		question: q,
 		checks: &eligibility.Checks{
@@ -48,7 +47,7 @@ func (in *Inspection) Allocator() api.AllocatorInfo { return allocatorInfo(in.qu
 // Node lists what keeps the pod away from a node.
 func (in *Inspection) Node(node *corev1.Node) []api.NodeMisfit {
 	var list []api.NodeMisfit
-	for _, u := range funnel.Misfits(in.question, node) {
+	for _, u := range eligibility.Misfits(in.question, node) {
 		list = append(list, api.NodeMisfit{Code: u.Code, Message: misfitText(u, in.question.Cluster.Snapshot, false), Evidence: u.Evidence()})
 	}
 	return list

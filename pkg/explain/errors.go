@@ -6,15 +6,15 @@ package explain
 import (
 	"fmt"
 
-	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/funnel"
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/verdict"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
+	"github.com/kubectl-dra/kubectl-dra/pkg/eligibility"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
 // compileSummary returns one sentence about a selector that does not compile.
-func compileSummary(q *funnel.Question) string {
-	named, problem, stored := funnel.CompileProblem(q)
+func compileSummary(q *eligibility.Question) string {
+	named, problem, stored := eligibility.CompileProblem(q)
 	if problem == nil {
 		return "a selector does not compile"
 	}
@@ -25,7 +25,7 @@ func compileSummary(q *funnel.Question) string {
 	case stored:
 		consequence = "the API server rejects it in new objects; this one was stored by an older version, or kept because an update did not change it"
 	}
-	return fmt.Sprintf("%s does not compile: %s; %s", named, funnel.ProblemText(problem), consequence)
+	return fmt.Sprintf("%s does not compile: %s; %s", named, eligibility.ProblemText(problem), consequence)
 }
 
 // tooOld reports whether the verdict is not known because only a newer program may know what

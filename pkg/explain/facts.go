@@ -10,7 +10,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/funnel"
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/selector"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
@@ -20,7 +19,7 @@ import (
 )
 
 // Facts describes what a device is and who has it.
-func deviceFacts(q *funnel.Question, d *cluster.Device) *api.DeviceExplanation {
+func deviceFacts(q *eligibility.Question, d *cluster.Device) *api.DeviceExplanation {
 	nodes, _ := q.Cluster.Nodes.All()
 	reaching := slices.DeleteFunc(slices.Clone(nodes), func(node *corev1.Node) bool { return !eligibility.DeviceReaches(d, node) })
 	out := &api.DeviceExplanation{
@@ -47,11 +46,11 @@ func deviceFacts(q *funnel.Question, d *cluster.Device) *api.DeviceExplanation {
 	return out
 }
 
-func isShared(q *funnel.Question, d *cluster.Device) bool {
+func isShared(q *eligibility.Question, d *cluster.Device) bool {
 	return q.Cluster.Gates.Enabled("DRAConsumableCapacity") && d.AllowMultipleAllocations != nil && *d.AllowMultipleAllocations
 }
 
-func deviceCapacity(q *funnel.Question, d *cluster.Device) []api.DeviceCapacity {
+func deviceCapacity(q *eligibility.Question, d *cluster.Device) []api.DeviceCapacity {
 	var list []api.DeviceCapacity
 	used := q.Cluster.Usage.Consumed(d.ID)
 	for _, name := range slices.Sorted(maps.Keys(d.Capacity)) {
@@ -67,7 +66,7 @@ func deviceCapacity(q *funnel.Question, d *cluster.Device) []api.DeviceCapacity 
 	return list
 }
 
-func deviceCounters(q *funnel.Question, d *cluster.Device) []api.DeviceCounter {
+func deviceCounters(q *eligibility.Question, d *cluster.Device) []api.DeviceCounter {
 	var list []api.DeviceCounter
 	state := q.Cluster.Partitions.Use(d.Pool)
 	for _, consumption := range d.ConsumesCounters {
@@ -91,7 +90,7 @@ func deviceCounters(q *funnel.Question, d *cluster.Device) []api.DeviceCounter {
 
 func deviceHolder(holder cluster.Holder) api.DeviceHolder {
 	claim := holder.Claim
-	result := funnel.AllocatedDevice(nil, claim, holder.Result)
+	result := eligibility.AllocatedDevice(nil, claim, holder.Result)
 	h := api.DeviceHolder{
 		Namespace: claim.Namespace, Name: claim.Name, Request: result.Request,
 		ShareID: result.ShareID, ConsumedCapacity: result.ConsumedCapacity, AdminAccess: result.AdminAccess,
@@ -110,7 +109,7 @@ func deviceHolder(holder cluster.Holder) api.DeviceHolder {
 }
 
 // deviceHealth finds what kubelets say about a device that a claim has.
-func deviceHealth(q *funnel.Question, holder cluster.Holder) []api.DeviceHealth {
+func deviceHealth(q *eligibility.Question, holder cluster.Holder) []api.DeviceHealth {
 	var found []api.DeviceHealth
 	for _, h := range q.Cluster.Claims.HealthOf(holder, lifecycle.PodsUsing(q.Cluster.Snapshot, holder.Claim)) {
 		found = append(found, api.DeviceHealth{Pod: api.RefTo(api.KindPod, h.Pod), Health: string(h.Status), Message: h.Message})

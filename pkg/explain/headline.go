@@ -12,7 +12,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	resourceapi "k8s.io/api/resource/v1"
 
-	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/funnel"
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/selector"
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/target"
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/verdict"
@@ -26,7 +25,7 @@ import (
 
 // headlines say in one sentence why claims fit nowhere.
 type headlines struct {
-	*funnel.Question
+	*eligibility.Question
 	// out is the answer so far; it is not changed.
 	out       *api.Explanation
 	target    *target.Target
@@ -161,7 +160,7 @@ func (h *headlines) ofCauses(ctx context.Context, p *advice.Prospect, causes []a
 // byPlugin says that a device plugin serves an extended resource where a class does not, and
 // how much of it there is on either side.
 func (h *headlines) byPlugin() string {
-	nodes := funnel.ByPlugin(h.Question)
+	nodes := eligibility.ByPlugin(h.Question)
 	if len(nodes) == 0 {
 		return ""
 	}
@@ -241,7 +240,7 @@ func (h *headlines) nodesWithAnswer(node *corev1.Node, alone string) string {
 }
 
 // onNoNode says that no node has what the pod needs of one, if so.
-func onNoNode(asked *funnel.Question, u eligibility.UnsuitableNode) string {
+func onNoNode(asked *eligibility.Question, u eligibility.UnsuitableNode) string {
 	if u.Misfit.Filter == cluster.FilterNodeSelector {
 		if slices.ContainsFunc(asked.Cluster.Snapshot.Nodes, func(node *corev1.Node) bool { return node.Labels[u.Misfit.Label] == u.Misfit.Wanted }) {
 			return ""
@@ -264,22 +263,22 @@ func onNoNode(asked *funnel.Question, u eligibility.UnsuitableNode) string {
 }
 
 // asks says what the claims ask for.
-func asks(q *funnel.Question) string { return asksWith(q, cluster.Constraint.String) }
+func asks(q *eligibility.Question) string { return asksWith(q, cluster.Constraint.String) }
 
 // asksBriefly is like asks, with attributes as briefly as answers about the node have them.
-func asksBriefly(q *funnel.Question, node *corev1.Node) string {
+func asksBriefly(q *eligibility.Question, node *corev1.Node) string {
 	return asksWith(q, func(c cluster.Constraint) string { return advice.Briefly(q, node, c) })
 }
 
 // asksWith is like asks, with constraints in other words or, for empty ones, without them.
-func asksWith(q *funnel.Question, say func(cluster.Constraint) string) string {
+func asksWith(q *eligibility.Question, say func(cluster.Constraint) string) string {
 	var parts []string
 	for i := range q.Claims {
 		for _, alternatives := range q.Claims[i].Funnels {
 			if len(alternatives) == 0 {
 				continue
 			}
-			parts = append(parts, funnel.RequestTitle(q, i, alternatives[0].Request.Base)+" needs "+neededText(alternatives))
+			parts = append(parts, eligibility.RequestTitle(q, i, alternatives[0].Request.Base)+" needs "+neededText(alternatives))
 		}
 		if len(parts) == 0 {
 			continue
@@ -298,7 +297,7 @@ func asksWith(q *funnel.Question, say func(cluster.Constraint) string) string {
 	return "on one node, " + english.JoinAnd(parts)
 }
 
-func requestCount(q *funnel.Question) int {
+func requestCount(q *eligibility.Question) int {
 	count := 0
 	for i := range q.Claims {
 		count += len(q.Claims[i].Funnels)
@@ -307,7 +306,7 @@ func requestCount(q *funnel.Question) int {
 }
 
 // neededText says how many devices a request needs, alternative by alternative.
-func neededText(alternatives []*funnel.Funnel) string {
+func neededText(alternatives []*eligibility.Funnel) string {
 	var texts []string
 	for _, f := range alternatives {
 		text := "all devices that match"
@@ -375,7 +374,7 @@ func (h *headlines) released(p *advice.Prospect) string {
 }
 
 // availableText says how many devices a node has for each request.
-func availableText(q *funnel.Question, node *corev1.Node) string {
+func availableText(q *eligibility.Question, node *corev1.Node) string {
 	if len(q.Claims) == 1 && len(q.Claims[0].Funnels) == 1 && len(q.Claims[0].Funnels[0]) == 1 {
 		return fmt.Sprintf("%d available", q.Claims[0].Funnels[0][0].Eligible[node.Name])
 	}
@@ -402,7 +401,7 @@ func (h *headlines) noDevices() reason {
 	}
 	for i := range h.Claims {
 		for j, alternatives := range h.Claims[i].Funnels {
-			if len(alternatives) == 0 || slices.ContainsFunc(alternatives, func(f *funnel.Funnel) bool { return f.ClassHasDevices }) ||
+			if len(alternatives) == 0 || slices.ContainsFunc(alternatives, func(f *eligibility.Funnel) bool { return f.ClassHasDevices }) ||
 				h.PodClaims[h.Claims[i].Index].ExtendedResources {
 				continue
 			}
@@ -431,8 +430,10 @@ func (h *headlines) noAttribute() string {
 	for i := range h.Claims {
 		for _, alternatives := range h.Claims[i].Funnels {
 			for _, c := range cluster.Constraints(h.Claims[i].Claim) {
-				missing := func(f *funnel.Funnel) bool { return c.AppliesTo(f.Request) && f.Checks.MissingEverywhere(c.Attribute) }
-				if len(alternatives) == 0 || slices.ContainsFunc(alternatives, func(f *funnel.Funnel) bool { return !missing(f) }) {
+				missing := func(f *eligibility.Funnel) bool {
+					return c.AppliesTo(f.Request) && f.Checks.MissingEverywhere(c.Attribute)
+				}
+				if len(alternatives) == 0 || slices.ContainsFunc(alternatives, func(f *eligibility.Funnel) bool { return !missing(f) }) {
 					continue
 				}
 				what := "must be the same for all devices"
@@ -441,7 +442,7 @@ func (h *headlines) noAttribute() string {
 				}
 				f := alternatives[0]
 				return fmt.Sprintf("no device has the attribute %s, which %s of %s%s",
-					c.Attribute, what, funnel.RequestTitle(h.Question, i, f.Request.Base), f.Checks.NearAttribute(c.Attribute))
+					c.Attribute, what, eligibility.RequestTitle(h.Question, i, f.Request.Base), f.Checks.NearAttribute(c.Attribute))
 			}
 		}
 	}
@@ -490,7 +491,7 @@ func (h *headlines) apart(ctx context.Context, list []*advice.Prospect) string {
 				s.name = cluster.ClaimTitle(h.Claims[i].Claim) + "." + s.name
 			}
 			for _, p := range list {
-				if slices.ContainsFunc(alternatives, func(f *funnel.Funnel) bool { return advice.Enough(ctx, h.Question, f, p.Node()) }) {
+				if slices.ContainsFunc(alternatives, func(f *eligibility.Funnel) bool { return advice.Enough(ctx, h.Question, f, p.Node()) }) {
 					common[p]++
 					for _, node := range p.Nodes {
 						s.nodes = append(s.nodes, node.Name)

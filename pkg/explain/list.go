@@ -12,7 +12,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	resourceapi "k8s.io/api/resource/v1"
 
-	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/funnel"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/eligibility"
@@ -71,7 +70,7 @@ func (l *checkList) addUse(gap *snapshot.Gap, check, label string, r *eligibilit
 
 // deviceChecks returns all checks of a request on a device as seen from a node,
 // each for itself. The first condition that fails is the reason in the funnel.
-func deviceChecks(ctx context.Context, q *funnel.Question, c *eligibility.Checks, d *cluster.Device, node *corev1.Node) []api.DeviceCheck {
+func deviceChecks(ctx context.Context, q *eligibility.Question, c *eligibility.Checks, d *cluster.Device, node *corev1.Node) []api.DeviceCheck {
 	l := &checkList{}
 	class := c.CheckClass(ctx, d)
 	otherClass := class != nil && class.Code == api.ClassSelectorFalse
@@ -188,14 +187,14 @@ func (p *devicePlace) usable() bool {
 }
 
 // placeOf makes the checks of the node, the slice and the pool.
-func placeOf(q *funnel.Question, d *cluster.Device, node *corev1.Node) *devicePlace {
+func placeOf(q *eligibility.Question, d *cluster.Device, node *corev1.Node) *devicePlace {
 	p := &devicePlace{}
 	if node == nil {
 		p.unreached = eligibility.Unreached(q.Cluster.Snapshot, d)
 		return p
 	}
 	if q.Pod != nil {
-		for _, u := range funnel.Misfits(q, node) {
+		for _, u := range eligibility.Misfits(q, node) {
 			p.misfits = append(p.misfits, eligibility.UnsuitableReason(u))
 		}
 	}

@@ -14,12 +14,12 @@ import (
 	resourceapi "k8s.io/api/resource/v1"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
-	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/funnel"
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/selector"
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/target"
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/verdict"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
+	"github.com/kubectl-dra/kubectl-dra/pkg/eligibility"
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain/advice"
 	"github.com/kubectl-dra/kubectl-dra/pkg/whatif"
@@ -130,7 +130,7 @@ func (x *builder) answerOn(ctx context.Context, node *corev1.Node, checked alloc
 		}
 		answer := x.reasons.WhyNot(ctx, node)
 		if checked.Err != nil && answer.Code == api.CountUnsatisfiable {
-			answer.Message += "; the allocator adds: " + funnel.WithoutPlannedClaims(x.Question, checked.Err.Error())
+			answer.Message += "; the allocator adds: " + eligibility.WithoutPlannedClaims(x.Question, checked.Err.Error())
 		}
 		return answer
 	case allocator.TimedOut:
@@ -139,7 +139,7 @@ func (x *builder) answerOn(ctx context.Context, node *corev1.Node, checked alloc
 		}
 		return advice.Answer{Verdict: api.Undetermined, Code: api.SearchTimeout, Message: "the search takes longer than the scheduler's limit of 10s"}
 	default:
-		return advice.Answer{Verdict: api.Error, Code: verdict.ErrorCode(checked.Err), Message: funnel.WithoutPlannedClaims(x.Question, errorText(checked.Err))}
+		return advice.Answer{Verdict: api.Error, Code: verdict.ErrorCode(checked.Err), Message: eligibility.WithoutPlannedClaims(x.Question, errorText(checked.Err))}
 	}
 }
 
@@ -173,7 +173,7 @@ func errorText(err error) string {
 
 // released returns the cluster after the scheduler has taken back what keeps the pod from
 // nodes, and the names of the claims. There is none if it may not take back anything.
-func released(q *funnel.Question) (after *cluster.Cluster, released []string) {
+func released(q *eligibility.Question) (after *cluster.Cluster, released []string) {
 	amended := *q.Cluster.Snapshot
 	amended.Claims = slices.Clone(q.Cluster.Snapshot.Claims)
 	for i := range q.PodClaims {
@@ -196,7 +196,7 @@ func released(q *funnel.Question) (after *cluster.Cluster, released []string) {
 
 // releasable reports whether the scheduler may take back an allocation that keeps
 // the pod from every node.
-func releasable(q *funnel.Question, claim *resourceapi.ResourceClaim) bool {
+func releasable(q *eligibility.Question, claim *resourceapi.ResourceClaim) bool {
 	for _, consumer := range claim.Status.ReservedFor {
 		if consumer.UID != q.Pod.UID || len(claim.Status.ReservedFor) > 1 {
 			return false
@@ -207,6 +207,6 @@ func releasable(q *funnel.Question, claim *resourceapi.ResourceClaim) bool {
 		if ok, _ := q.Cluster.Claims.AvailableOn(claim, node); ok {
 			return false
 		}
-		return funnel.Misfits(q, node)[0].Code == api.NodeNotReachable
+		return eligibility.Misfits(q, node)[0].Code == api.NodeNotReachable
 	})
 }

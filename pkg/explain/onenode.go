@@ -12,7 +12,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
-	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/funnel"
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/target"
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/verdict"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
@@ -33,7 +32,7 @@ func (x *builder) describeNode(ctx context.Context) (string, error) {
 		// It was settled before any node was looked at.
 		return "", nil
 	}
-	misfits := funnel.Misfits(x.Question, node)
+	misfits := eligibility.Misfits(x.Question, node)
 	for _, u := range misfits {
 		x.out.Node.Misfits = append(x.out.Node.Misfits, api.NodeMisfit{
 			Code: u.Code, Message: misfitText(u, x.Cluster.Snapshot, x.Target.Hypothetical), Evidence: u.Evidence(),
@@ -72,7 +71,7 @@ func (x *builder) judgeDevices(ctx context.Context, node *corev1.Node, away bool
 	}
 	// A claim of the pod that is allocated elsewhere needs devices, too.
 	var elsewhere []string
-	for _, u := range funnel.Misfits(x.Question, node) {
+	for _, u := range eligibility.Misfits(x.Question, node) {
 		if u.Claim != nil {
 			elsewhere = append(elsewhere, u.Claim.Name)
 		}

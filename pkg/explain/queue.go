@@ -13,11 +13,11 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/utils/ptr"
 
-	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/funnel"
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/target"
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/verdict"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
+	"github.com/kubectl-dra/kubectl-dra/pkg/eligibility"
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
@@ -97,8 +97,8 @@ func (a *answers) of(ctx context.Context, kind *verdict.Kind, d depth) (*api.Exp
 // own.
 func (a *answers) shared(p *verdict.Queued, s *target.Target) *api.Explanation {
 	from := a.byKind[p.Kind]
-	x := newBuilder(&verdict.Verdict{Question: funnel.NewQuestion(a.cluster, s.Pod, s.Claims), Target: s}, reasonsOnly)
-	funnel.ListWaiting(x.Question)
+	x := newBuilder(&verdict.Verdict{Question: eligibility.NewQuestion(a.cluster, s.Pod, s.Claims), Target: s}, reasonsOnly)
+	eligibility.ListWaiting(x.Question)
 	s.Claims = x.PodClaims
 	x.describe()
 	out := x.out
@@ -127,7 +127,7 @@ func (a *answers) settled(e api.Explanation, p *verdict.Queued, s *target.Target
 		if e.Placement == nil || e.Placement.Node != placement.Node || e.SameAs.Kind != "" {
 			placement.Score = 0
 			e.Placement = placement
-			text = funnel.PlacementText(e.Placement)
+			text = eligibility.PlacementText(e.Placement)
 		}
 	case len(p.Before) > 0:
 		text = a.compete(&e, p, s)
@@ -146,7 +146,7 @@ func placed(p *verdict.Queued) *api.Placement {
 		if r.Allocation == nil {
 			continue
 		}
-		placement.Claims = append(placement.Claims, funnel.PlacementClaim(r.Claim, funnel.PickedDevices(p.Pod, r.Claim, r.Allocation)))
+		placement.Claims = append(placement.Claims, eligibility.PlacementClaim(r.Claim, eligibility.PickedDevices(p.Pod, r.Claim, r.Allocation)))
 	}
 	return placement
 }

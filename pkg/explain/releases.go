@@ -9,10 +9,10 @@ import (
 
 	resourceapi "k8s.io/api/resource/v1"
 
-	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/funnel"
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/verdict"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
+	"github.com/kubectl-dra/kubectl-dra/pkg/eligibility"
 )
 
 // releaseText returns the reason of a verdict that the release of the cluster turns around.
@@ -96,8 +96,8 @@ func unknownRelease(r *verdict.Release) string {
 // implementation (GatherPools in structured/internal/stable/pools_stable.go): whether a
 // request for all devices meets first a device that a constraint does not allow, which ends
 // the attempt, or a device that is in use.
-func poolOrder(q *funnel.Question) string {
-	if q.Cluster.Gates.Channel() != cluster.ChannelStable || !slices.ContainsFunc(q.Claims, func(c funnel.Claim) bool {
+func poolOrder(q *eligibility.Question) string {
+	if q.Cluster.Gates.Channel() != cluster.ChannelStable || !slices.ContainsFunc(q.Claims, func(c eligibility.Claim) bool {
 		return verdict.WantsAll(c.Claim) && len(c.Claim.Spec.Devices.Constraints) > 0
 	}) {
 		return ""

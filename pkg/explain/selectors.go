@@ -7,9 +7,9 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/funnel"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
+	"github.com/kubectl-dra/kubectl-dra/pkg/eligibility"
 )
 
 // trace adds to each request what its selectors do.
@@ -28,17 +28,17 @@ func (x *builder) trace(ctx context.Context) {
 }
 
 // costSteps warn users who create a claim that the API server will not take it.
-func costSteps(q *funnel.Question, c *funnel.Claim, r *cluster.Request, traces []api.SelectorTrace) (steps []api.NextStep) {
+func costSteps(q *eligibility.Question, c *eligibility.Claim, r *cluster.Request, traces []api.SelectorTrace) (steps []api.NextStep) {
 	if c.Claim.UID != "" && !q.PodClaims[c.Index].Generated {
 		return nil
 	}
 	for i := range traces {
 		trace := &traces[i]
-		if trace.Source != funnel.SourceRequest || trace.Cost <= trace.CostLimit {
+		if trace.Source != eligibility.SourceRequest || trace.Cost <= trace.CostLimit {
 			continue
 		}
 		steps = append(steps, api.NextStep{Actor: api.ActorUser, Text: fmt.Sprintf(
-			"make the selector of request %s at %s cheaper: %s", r.Name, trace.Path, funnel.CostWarning(trace))})
+			"make the selector of request %s at %s cheaper: %s", r.Name, trace.Path, eligibility.CostWarning(trace))})
 	}
 	return steps
 }

@@ -15,11 +15,11 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	resourceapi "k8s.io/api/resource/v1"
 
-	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/funnel"
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/target"
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/verdict"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
+	"github.com/kubectl-dra/kubectl-dra/pkg/eligibility"
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain/advice"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
@@ -158,7 +158,7 @@ func endText(end *snapshot.JobEnd) string {
 }
 
 // nearClaim suggests the claim or template that was probably meant.
-func nearClaim(q *funnel.Question, pc *cluster.PodClaim) string {
+func nearClaim(q *eligibility.Question, pc *cluster.PodClaim) string {
 	var names []string
 	switch {
 	case errors.Is(pc.Problem, cluster.ErrTemplateMissing) && pc.Template != "":
@@ -184,7 +184,7 @@ func nearClaim(q *funnel.Question, pc *cluster.PodClaim) string {
 }
 
 // classesHint says which classes were meant by missing ones, or where these come from.
-func classesHint(ctx context.Context, q *funnel.Question, missing []string) string {
+func classesHint(ctx context.Context, q *eligibility.Question, missing []string) string {
 	hint, unknown := "", false
 	for _, class := range missing {
 		said := classHint(ctx, q, class)
@@ -210,7 +210,7 @@ func classNames(snap *snapshot.Snapshot) []string {
 }
 
 // classHint returns the class that was meant by a missing one, or where that comes from.
-func classHint(ctx context.Context, q *funnel.Question, class string) string {
+func classHint(ctx context.Context, q *eligibility.Question, class string) string {
 	if driver := snapshot.PreviewedClassDriver(q.Cluster.Snapshot, class); driver != "" {
 		return fmt.Sprintf("; it is installed with the driver %s, and no part of its preview: lay it over the cluster too, with -f", driver)
 	}
@@ -243,7 +243,7 @@ func (x *builder) unservedText(name corev1.ResourceName) string {
 
 // servedResources lists the extended resources that nodes have and that classes
 // stand for.
-func servedResources(q *funnel.Question) []string {
+func servedResources(q *eligibility.Question) []string {
 	found := map[string]bool{}
 	for _, node := range q.Cluster.Snapshot.Nodes {
 		for _, name := range q.Cluster.Nodes.ExtendedResourcesOf(node) {

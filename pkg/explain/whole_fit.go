@@ -11,11 +11,11 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	resourceapi "k8s.io/api/resource/v1"
 
-	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/funnel"
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/target"
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/verdict"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
+	"github.com/kubectl-dra/kubectl-dra/pkg/eligibility"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain/advice"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 	"github.com/kubectl-dra/kubectl-dra/pkg/whatif"
@@ -129,7 +129,7 @@ func (w *whole) complete(r *api.Remedy, f fitting) *api.Remedy {
 		}
 	}
 	c := &advice.Case{
-		Verdict: &verdict.Verdict{Question: funnel.NewQuestion(w.cluster, w.target.Pod, w.target.Claims), Target: w.target},
+		Verdict: &verdict.Verdict{Question: eligibility.NewQuestion(w.cluster, w.target.Pod, w.target.Claims), Target: w.target},
 	}
 	c.Complete(r, false)
 	return r

@@ -14,11 +14,11 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
-	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/funnel"
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/target"
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/verdict"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
+	"github.com/kubectl-dra/kubectl-dra/pkg/eligibility"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain/advice"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 	"github.com/kubectl-dra/kubectl-dra/pkg/whatif"
@@ -79,13 +79,13 @@ func fitsOn(groups []api.NodeGroup, node string) bool {
 
 // addChoices looks at what a claim got, request by request. The claim
 // would have to be allocated again, podClaims are the claims of the pod as they are.
-func addChoices(ctx context.Context, out *api.WhyHere, again *builder, podClaims []cluster.PodClaim, claim *funnel.Claim, node *corev1.Node) {
+func addChoices(ctx context.Context, out *api.WhyHere, again *builder, podClaims []cluster.PodClaim, claim *eligibility.Claim, node *corev1.Node) {
 	if claim.Index >= len(podClaims) || again.PodClaims[claim.Index].ExtendedResources {
 		return
 	}
 	had := podClaims[claim.Index].Claim
 	for r, alternatives := range claim.Funnels {
-		at := slices.IndexFunc(alternatives, func(f *funnel.Funnel) bool {
+		at := slices.IndexFunc(alternatives, func(f *eligibility.Funnel) bool {
 			return slices.ContainsFunc(had.Status.Allocation.Devices.Results, func(result resourceapi.DeviceRequestAllocationResult) bool { return result.Request == f.Request.Name })
 		})
 		if at < 0 {
@@ -108,7 +108,7 @@ func addChoices(ctx context.Context, out *api.WhyHere, again *builder, podClaims
 }
 
 // earlierAlternative says why an alternative was not chosen on a node.
-func earlierAlternative(ctx context.Context, x *builder, claim *funnel.Claim, request, at int, f *funnel.Funnel, node *corev1.Node) api.EarlierAlternative {
+func earlierAlternative(ctx context.Context, x *builder, claim *eligibility.Claim, request, at int, f *eligibility.Funnel, node *corev1.Node) api.EarlierAlternative {
 	out := api.EarlierAlternative{Name: f.Request.Name}
 	claims, err := x.ClaimsFor(node)
 	if err != nil {
@@ -144,7 +144,7 @@ func earlierAlternative(ctx context.Context, x *builder, claim *funnel.Claim, re
 // smallerDevice returns a smaller device that the allocator takes in place of the allocated
 // device of a request for one device. It is nil if there is none, and where constraints
 // compare devices.
-func smallerDevice(ctx context.Context, q *funnel.Question, claim *funnel.Claim, had *resourceapi.ResourceClaim, f *funnel.Funnel, node *corev1.Node) *api.SmallerDevice {
+func smallerDevice(ctx context.Context, q *eligibility.Question, claim *eligibility.Claim, had *resourceapi.ResourceClaim, f *eligibility.Funnel, node *corev1.Node) *api.SmallerDevice {
 	if f.Request.All() || f.Request.Count != 1 || f.Request.AdminAccess || len(claim.Claim.Spec.Devices.Constraints) > 0 {
 		return nil
 	}
@@ -184,7 +184,7 @@ func smallerDevice(ctx context.Context, q *funnel.Question, claim *funnel.Claim,
 }
 
 // hasSmaller reports whether a node has a device for a request that is smaller.
-func hasSmaller(ctx context.Context, q *funnel.Question, f *funnel.Funnel, than *cluster.Device, node *corev1.Node) bool {
+func hasSmaller(ctx context.Context, q *eligibility.Question, f *eligibility.Funnel, than *cluster.Device, node *corev1.Node) bool {
 	for _, pool := range q.Reach.Pools[node.Name] {
 		for i := range pool.Devices {
 			if d := &pool.Devices[i]; len(less(d, than)) > 0 && f.Checks.Device(ctx, d, node) == nil {
@@ -197,7 +197,7 @@ func hasSmaller(ctx context.Context, q *funnel.Question, f *funnel.Funnel, than 
 
 // pickedWithout returns what the allocator picks for a request of one of the claims while
 // somebody else has certain devices.
-func pickedWithout(ctx context.Context, q *funnel.Question, taken []resourceapi.DeviceRequestAllocationResult, node *corev1.Node, claims []*resourceapi.ResourceClaim, at int, request string) *resourceapi.DeviceRequestAllocationResult {
+func pickedWithout(ctx context.Context, q *eligibility.Question, taken []resourceapi.DeviceRequestAllocationResult, node *corev1.Node, claims []*resourceapi.ResourceClaim, at int, request string) *resourceapi.DeviceRequestAllocationResult {
 	snap := *q.Cluster.Snapshot
 	snap.Claims = append(slices.Clone(q.Cluster.Snapshot.Claims), taker(taken))
 	amended := q.Cluster.Amended(&snap)

@@ -10,9 +10,9 @@ import (
 	resourceapi "k8s.io/api/resource/v1"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
-	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/funnel"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
+	"github.com/kubectl-dra/kubectl-dra/pkg/eligibility"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain"
 )
 
@@ -52,7 +52,7 @@ func newBlockers(state *cluster.Cluster) *blockers {
 func (b *blockers) devices(pod *corev1.Pod) []api.AllocatedDevice {
 	var list []api.AllocatedDevice
 	for _, claim := range b.claims[pod] {
-		list = append(list, funnel.PickedDevices(pod, claim, claim.Status.Allocation)...)
+		list = append(list, eligibility.PickedDevices(pod, claim, claim.Status.Allocation)...)
 	}
 	return list
 }

@@ -12,9 +12,9 @@ import (
 	resourceapi "k8s.io/api/resource/v1"
 	"k8s.io/utils/ptr"
 
-	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/funnel"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
+	"github.com/kubectl-dra/kubectl-dra/pkg/eligibility"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain"
 	"github.com/kubectl-dra/kubectl-dra/pkg/whatif"
 )
@@ -217,7 +217,7 @@ func (c *counted) atMost() {
 
 // reopens reports whether copies can make nodes suitable that take none now: pods elsewhere do,
 // and so does a claim that all copies use if it asks for all devices, once it has others.
-func reopens(q *funnel.Question) bool {
+func reopens(q *eligibility.Question) bool {
 	return depends(q.Pod) || shared(q) && !tied(q)
 }
 

@@ -11,14 +11,14 @@ import (
 	resourceapi "k8s.io/api/resource/v1"
 	"k8s.io/utils/ptr"
 
-	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/funnel"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
+	"github.com/kubectl-dra/kubectl-dra/pkg/eligibility"
 )
 
 // Coupled says why a copy on one node can matter to copies on others, empty if it
 // cannot. Then it makes no difference in which order nodes are filled.
-func Coupled(q *funnel.Question) []string {
+func Coupled(q *eligibility.Question) []string {
 	reasons := coupledBesides(q)
 	if pool := sharedPool(q); pool != "" {
 		reasons = append(reasons, "nodes share devices of pool "+pool)
@@ -27,7 +27,7 @@ func Coupled(q *funnel.Question) []string {
 }
 
 // coupledBesides returns the reasons for that other than devices.
-func coupledBesides(q *funnel.Question) []string {
+func coupledBesides(q *eligibility.Question) []string {
 	var reasons []string
 	add := func(format string, args ...any) { reasons = append(reasons, fmt.Sprintf(format, args...)) }
 	for i := range q.PodClaims {
@@ -68,8 +68,8 @@ func usedByAll(pc *cluster.PodClaim) bool {
 }
 
 // shared reports whether the first copy gets devices for all copies.
-func shared(q *funnel.Question) bool {
-	return slices.ContainsFunc(q.Claims, func(c funnel.Claim) bool { return usedByAll(&q.PodClaims[c.Index]) })
+func shared(q *eligibility.Question) bool {
+	return slices.ContainsFunc(q.Claims, func(c eligibility.Claim) bool { return usedByAll(&q.PodClaims[c.Index]) })
 }
 
 // ownHostnames reports whether the label that stands for a node is another one on each.
@@ -87,7 +87,7 @@ func ownHostnames(nodes []*corev1.Node) bool {
 
 // sharedPool names a pool with devices for the claims that more than one node can use,
 // or whose use on one node takes counters from another.
-func sharedPool(q *funnel.Question) string {
+func sharedPool(q *eligibility.Question) string {
 	views, devices := map[*cluster.NodePool]bool{}, map[cluster.DeviceID]bool{}
 	for _, node := range q.Reach.Candidates {
 		for _, pool := range q.Reach.Pools[node.Name] {
@@ -110,7 +110,7 @@ func sharedPool(q *funnel.Question) string {
 }
 
 // mayServe reports whether a device passes the selectors of a request.
-func mayServe(q *funnel.Question, d *cluster.Device) bool {
+func mayServe(q *eligibility.Question, d *cluster.Device) bool {
 	for i := range q.Claims {
 		for _, alternatives := range q.Claims[i].Funnels {
 			for _, f := range alternatives {

@@ -14,9 +14,9 @@ import (
 	resourceapi "k8s.io/api/resource/v1"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
-	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/funnel"
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/verdict"
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
+	"github.com/kubectl-dra/kubectl-dra/pkg/eligibility"
 	"github.com/kubectl-dra/kubectl-dra/pkg/whatif"
 )
 
@@ -50,7 +50,7 @@ var errEnough = errors.New("it takes at least as many as were tried")
 // fill places copies of the pod of a question on nodes that do not depend on each other,
 // on each until no further one fits or there are most of them. Each round places one
 // copy on each node. It fails only if ctx is done.
-func fill(ctx context.Context, q *funnel.Question, s *cluster.Cluster, nodes []*corev1.Node, most int) (*filled, error) {
+func fill(ctx context.Context, q *eligibility.Question, s *cluster.Cluster, nodes []*corev1.Node, most int) (*filled, error) {
 	f := &filled{State: s, Copies: make([]int, len(nodes)), Undecided: make([]error, len(nodes))}
 	open := make([]int, len(nodes))
 	for i := range nodes {
@@ -88,7 +88,7 @@ func fill(ctx context.Context, q *funnel.Question, s *cluster.Cluster, nodes []*
 
 // placer makes copies and places them.
 type placer struct {
-	q *funnel.Question
+	q *eligibility.Question
 	// made counts the copies.
 	made int
 }

@@ -11,8 +11,8 @@ import (
 	resourceapi "k8s.io/api/resource/v1"
 	"k8s.io/utils/ptr"
 
-	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/funnel"
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
+	"github.com/kubectl-dra/kubectl-dra/pkg/eligibility"
 )
 
 // unlimited is more copies than anything could be counted for.
@@ -21,7 +21,7 @@ const unlimited = math.MaxInt32
 // mostCopiesOf bounds how many copies fit on some nodes, wherever they are placed: each copy
 // takes devices that no other copy can have, and room on its node. The bound is [unlimited]
 // where nothing can be counted.
-func mostCopiesOf(q *funnel.Question, nodes []*corev1.Node) int {
+func mostCopiesOf(q *eligibility.Question, nodes []*corev1.Node) int {
 	needs, one := needsOf(q), tied(q)
 	total := 0
 	for _, node := range nodes {
@@ -53,10 +53,10 @@ func mostCopiesOf(q *funnel.Question, nodes []*corev1.Node) int {
 
 // tied reports whether all copies have to be on one node, whichever it is: they use a claim
 // whose devices are each of one node.
-func tied(q *funnel.Question) bool {
-	return slices.ContainsFunc(q.Claims, func(c funnel.Claim) bool {
-		return usedByAll(&q.PodClaims[c.Index]) && slices.ContainsFunc(c.Funnels, func(alternatives []*funnel.Funnel) bool {
-			return !slices.ContainsFunc(alternatives, func(f *funnel.Funnel) bool {
+func tied(q *eligibility.Question) bool {
+	return slices.ContainsFunc(q.Claims, func(c eligibility.Claim) bool {
+		return usedByAll(&q.PodClaims[c.Index]) && slices.ContainsFunc(c.Funnels, func(alternatives []*eligibility.Funnel) bool {
+			return !slices.ContainsFunc(alternatives, func(f *eligibility.Funnel) bool {
 				return slices.ContainsFunc(f.Devices, func(d cluster.Device) bool {
 					node, _, _ := d.NodeSelection()
 					return node == nil && f.Reason(&d) == nil
@@ -68,7 +68,7 @@ func tied(q *funnel.Question) bool {
 
 // besides returns a number of copies of which no more fit on nodes that have from a device
 // plugin what one of some needs is for.
-func besides(q *funnel.Question, needs []need) int {
+func besides(q *eligibility.Question, needs []need) int {
 	total := 0
 	for _, node := range q.Reach.Candidates {
 		if slices.ContainsFunc(needs, func(n need) bool { return n.offered(node) }) {
@@ -79,12 +79,12 @@ func besides(q *funnel.Question, needs []need) int {
 }
 
 // MostOn returns that number for one of the nodes of a question.
-func MostOn(q *funnel.Question) func(node *corev1.Node) int {
+func MostOn(q *eligibility.Question) func(node *corev1.Node) int {
 	needs := needsOf(q)
 	return func(node *corev1.Node) int { return mostOn(q, needs, node) }
 }
 
-func mostOn(q *funnel.Question, needs []need, node *corev1.Node) int {
+func mostOn(q *eligibility.Question, needs []need, node *corev1.Node) int {
 	here := roomOn(q, node)
 	for i := range needs {
 		if !needs[i].offered(node) {
@@ -95,7 +95,7 @@ func mostOn(q *funnel.Question, needs []need, node *corev1.Node) int {
 }
 
 // roomOn returns for how many copies a node has CPU, memory and the like.
-func roomOn(q *funnel.Question, node *corev1.Node) int {
+func roomOn(q *eligibility.Question, node *corev1.Node) int {
 	if rooms := q.Cluster.Nodes.RoomFor(q.Pod, node); len(rooms) > 0 {
 		return int(min(rooms[0].Pods, unlimited))
 	}
@@ -104,7 +104,7 @@ func roomOn(q *funnel.Question, node *corev1.Node) int {
 
 // need is the minimum that a copy takes for a request of a claim of its own.
 type need struct {
-	funnels []*funnel.Funnel
+	funnels []*eligibility.Funnel
 	least   int
 }
 
@@ -124,7 +124,7 @@ func (n *need) offered(node *corev1.Node) bool {
 }
 
 // needsOf lists what copies cannot share.
-func needsOf(q *funnel.Question) []need {
+func needsOf(q *eligibility.Question) []need {
 	var needs []need
 	for i := range q.Claims {
 		if pc := &q.PodClaims[q.Claims[i].Index]; pc.Template == "" && !pc.ExtendedResources || pc.Group != "" {
@@ -152,7 +152,7 @@ func needsOf(q *funnel.Question) []need {
 
 // Shareable reports whether a device that is eligible for a request can be allocated
 // several times.
-func Shareable(q *funnel.Question, f *funnel.Funnel) bool {
+func Shareable(q *eligibility.Question, f *eligibility.Funnel) bool {
 	if !q.Cluster.Gates.Enabled(cluster.GateConsumableCapacity) {
 		return false
 	}
@@ -168,7 +168,7 @@ func Shareable(q *funnel.Question, f *funnel.Funnel) bool {
 // devices and nothing else: each copy takes one device, any that is eligible, and no node
 // runs out of anything else. Then copies fit until all devices are taken that some node can
 // use. It is not known for others.
-func Certain(q *funnel.Question) (int, bool) {
+func Certain(q *eligibility.Question) (int, bool) {
 	needs := needsOf(q)
 	if len(q.Claims) != 1 || len(q.PodClaims) != 1 || len(needs) != 1 || len(needs[0].funnels) != 1 || q.Claims[0].Claim == nil || len(q.Claims[0].Claim.Spec.Devices.Constraints) > 0 {
 		return 0, false

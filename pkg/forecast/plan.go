@@ -15,9 +15,9 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 
-	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/funnel"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
+	"github.com/kubectl-dra/kubectl-dra/pkg/eligibility"
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
@@ -166,7 +166,7 @@ func (m *maker) preempted(pod *corev1.Pod) api.BlockingPod {
 	b.Node, b.EndsWithinSeconds = pod.Spec.NodeName, nil
 	for _, pc := range m.state.Claims.OfPod(pod) {
 		if pc.Claim != nil && pc.Claim.Status.Allocation != nil {
-			b.Devices = append(b.Devices, funnel.PickedDevices(pod, pc.Claim, pc.Claim.Status.Allocation)...)
+			b.Devices = append(b.Devices, eligibility.PickedDevices(pod, pc.Claim, pc.Claim.Status.Allocation)...)
 		}
 	}
 	return b
@@ -274,7 +274,7 @@ func allocatedDevices(r *whatif.Reservation) []api.AllocatedDevice {
 	for i := range r.Claims {
 		part := &r.Claims[i]
 		if allocation := cmp.Or(part.Allocation, part.Claim.Status.Allocation); allocation != nil {
-			devices = append(devices, funnel.PickedDevices(r.Pod, part.Claim, allocation)...)
+			devices = append(devices, eligibility.PickedDevices(r.Pod, part.Claim, allocation)...)
 		}
 	}
 	return devices

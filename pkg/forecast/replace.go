@@ -16,9 +16,9 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
-	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/funnel"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
+	"github.com/kubectl-dra/kubectl-dra/pkg/eligibility"
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
@@ -292,7 +292,7 @@ func placed(r *whatif.Reservation) *api.Placement {
 			result := &allocation.Devices.Results[k]
 			devices = append(devices, api.AllocatedDevice{Request: result.Request, Driver: result.Driver, Pool: result.Pool, Device: result.Device})
 		}
-		out.Claims = append(out.Claims, funnel.PlacementClaim(claim, devices))
+		out.Claims = append(out.Claims, eligibility.PlacementClaim(claim, devices))
 	}
 	return out
 }

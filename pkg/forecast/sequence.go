@@ -10,15 +10,15 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/funnel"
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
+	"github.com/kubectl-dra/kubectl-dra/pkg/eligibility"
 	"github.com/kubectl-dra/kubectl-dra/pkg/whatif"
 )
 
 // Sequence places copies one after another, each on the first node where it fits, until
 // none fits anywhere or there are most of them. A node where one did not fit is tried
 // again only once others were placed elsewhere. It fails only if ctx is done.
-func sequence(ctx context.Context, q *funnel.Question, s *cluster.Cluster, nodes []*corev1.Node, most int) (*filled, error) {
+func sequence(ctx context.Context, q *eligibility.Question, s *cluster.Cluster, nodes []*corev1.Node, most int) (*filled, error) {
 	f := &filled{State: s, Copies: make([]int, len(nodes)), Undecided: make([]error, len(nodes))}
 	placer := &placer{q: q}
 	again := depends(q.Pod)

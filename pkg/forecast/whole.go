@@ -13,7 +13,6 @@ import (
 	resourceapi "k8s.io/api/resource/v1"
 	"k8s.io/utils/ptr"
 
-	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/funnel"
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/selector"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
@@ -61,14 +60,14 @@ func (w wholeDevices) slots(size int, free func(*wholeDevice) bool) (count int, 
 
 // certain reports whether devices alone decide how many claims fit: none of them could end
 // the attempt for all nodes, and nothing else is in the way.
-func certain(q *funnel.Question, answer *api.Explanation) bool {
+func certain(q *eligibility.Question, answer *api.Explanation) bool {
 	return answer.Verdict == api.Fits && len(q.Claims) == 1 && !mayFail(q.Claims[0].Funnels[0][0]) &&
 		!slices.ContainsFunc(q.Claims[0].Claim.Spec.Devices.Constraints, func(c resourceapi.DeviceConstraint) bool { return c.MatchAttribute == nil })
 }
 
 // wholeOn returns the devices of a node that can serve the only request of a question, and
 // whether all of them are whole.
-func wholeOn(ctx context.Context, q *funnel.Question, node *corev1.Node) (devices wholeDevices, whole bool) {
+func wholeOn(ctx context.Context, q *eligibility.Question, node *corev1.Node) (devices wholeDevices, whole bool) {
 	f := q.Claims[0].Funnels[0][0]
 	type counterSet struct {
 		pool int
@@ -110,7 +109,7 @@ func (w wholeDevices) on(s *cluster.Cluster, node *corev1.Node) (wholeDevices, e
 
 // mayFail reports whether the allocator can end with an error because of a device: its
 // selectors fail, or perhaps its capacity cannot be told.
-func mayFail(f *funnel.Funnel) bool {
+func mayFail(f *eligibility.Funnel) bool {
 	for i := range f.Devices {
 		if r := f.Reason(&f.Devices[i]); r != nil && (r.Code == api.SelectorError || r.Check == eligibility.Capacity) {
 			return true
@@ -126,7 +125,7 @@ func isWhole(d *cluster.Device) bool {
 
 // valuesOf returns the values of a device that the constraints of a request compare, false
 // if it has several of one attribute, or none.
-func valuesOf(ctx context.Context, f *funnel.Funnel, d *cluster.Device) (string, bool) {
+func valuesOf(ctx context.Context, f *eligibility.Funnel, d *cluster.Device) (string, bool) {
 	var all strings.Builder
 	for _, c := range f.Request.Constraints {
 		value, has, err := f.Checks.Attribute(ctx, d, c.Attribute)

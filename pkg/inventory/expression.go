@@ -13,7 +13,6 @@ import (
 	resourceapi "k8s.io/api/resource/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/funnel"
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/selector"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
@@ -56,7 +55,7 @@ func (d *DeviceEvaluator) Evaluate(ctx context.Context, expression string) (*api
 		return nil, err
 	}
 	out.Outcomes = outcomesOf(results)
-	trace, passed := funnel.Trace(ctx, d.selectors, d.catalog, expression, d.list, 0)
+	trace, passed := eligibility.Trace(ctx, d.selectors, d.catalog, expression, d.list, 0)
 	out.Cost, out.Parts, out.Notes = trace.Cost, trace.Parts, trace.Notes
 	for _, device := range passed[:min(len(passed), maxNamed)] {
 		out.Matching = append(out.Matching, device.ID.String())

@@ -9,9 +9,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/admission"
-	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/funnel"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
+	"github.com/kubectl-dra/kubectl-dra/pkg/eligibility"
 	"github.com/kubectl-dra/kubectl-dra/pkg/lifecycle"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
@@ -77,7 +77,7 @@ func (f *finder) unknownAdmission(resource, what, namespace string) {
 
 // toBeCreated returns what the claims count for that do not exist yet, and the stage in
 // which they are created.
-func toBeCreated(q *funnel.Question) ([]corev1.ResourceList, api.Stage) {
+func toBeCreated(q *eligibility.Question) ([]corev1.ResourceList, api.Stage) {
 	var usages []corev1.ResourceList
 	stage := api.StageClaimGeneration
 	pod := q.Pod
@@ -103,7 +103,7 @@ func toBeCreated(q *funnel.Question) ([]corev1.ResourceList, api.Stage) {
 
 // extendedNames says which extended resource each class stands for, nil where the
 // cluster has no extended resources by DRA.
-func extendedNames(q *funnel.Question) admission.Classes {
+func extendedNames(q *eligibility.Question) admission.Classes {
 	if !q.Cluster.Gates.Enabled("DRAExtendedResource") {
 		return nil
 	}

@@ -13,8 +13,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
-	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/funnel"
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
+	"github.com/kubectl-dra/kubectl-dra/pkg/eligibility"
 )
 
 // Where counting proves that nothing fits, the allocator is not waited for long.
@@ -97,7 +97,7 @@ func (v *Verdict) ask(ctx context.Context) (hard []int) {
 
 // CheckNode asks the allocator about one node, whether it is a candidate or not, unless counting
 // says that nothing fits there and the search would take long.
-func CheckNode(ctx context.Context, q *funnel.Question, node *corev1.Node) allocator.NodeVerdict {
+func CheckNode(ctx context.Context, q *eligibility.Question, node *corev1.Node) allocator.NodeVerdict {
 	verdicts, _ := CheckUnless(ctx, q, []*corev1.Node{node}, func(ctx context.Context, node *corev1.Node) bool {
 		return IsHard(ctx, q, node)
 	})

@@ -5,12 +5,12 @@ package verdict
 
 import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/admission"
-	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/funnel"
+	"github.com/kubectl-dra/kubectl-dra/pkg/eligibility"
 )
 
 // QuotaLimits returns how many copies of a question's pod ResourceQuotas allow, with their
 // claims. Without withPod, only the claims count.
-func QuotaLimits(q *funnel.Question, withPod bool) []admission.QuotaLimit {
+func QuotaLimits(q *eligibility.Question, withPod bool) []admission.QuotaLimit {
 	quotas := inNamespace(q.Cluster.Snapshot.Quotas, q.Pod.Namespace)
 	created, _ := toBeCreated(q)
 	pod := admission.WithDefaults(inNamespace(q.Cluster.Snapshot.LimitRanges, q.Pod.Namespace), q.Pod)

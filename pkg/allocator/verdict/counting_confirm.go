@@ -11,8 +11,8 @@ import (
 	resourceapi "k8s.io/api/resource/v1"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
-	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/funnel"
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
+	"github.com/kubectl-dra/kubectl-dra/pkg/eligibility"
 )
 
 // SearchSteps is how many steps the allocator's search may take for a what-if
@@ -34,7 +34,7 @@ type Confirmer struct {
 // Fits reports whether claims fit on a node of a what-if cluster. Counting may
 // say that they do not; that they do is for the allocator to say, which may also
 // fail, unless it takes too many steps. Where neither knows, it is an error.
-func (c *Confirmer) Fits(ctx context.Context, q *funnel.Question, facts *cluster.Cluster, node *corev1.Node, claims []*resourceapi.ResourceClaim) (bool, error) {
+func (c *Confirmer) Fits(ctx context.Context, q *eligibility.Question, facts *cluster.Cluster, node *corev1.Node, claims []*resourceapi.ResourceClaim) (bool, error) {
 	steps := int64(SearchSteps)
 	counted, known := FitsByCounting(ctx, q, facts, node, claims)
 	if known {
@@ -61,7 +61,7 @@ func (c *Confirmer) Fits(ctx context.Context, q *funnel.Question, facts *cluster
 
 // CheckUnless asks the allocator about those nodes that are not hard. The claims
 // do not fit on the others, whose indices it returns.
-func CheckUnless(ctx context.Context, q *funnel.Question, nodes []*corev1.Node, isHard func(context.Context, *corev1.Node) bool) (verdicts []allocator.NodeVerdict, hard []int) {
+func CheckUnless(ctx context.Context, q *eligibility.Question, nodes []*corev1.Node, isHard func(context.Context, *corev1.Node) bool) (verdicts []allocator.NodeVerdict, hard []int) {
 	verdicts = make([]allocator.NodeVerdict, len(nodes))
 	var easy []int
 	var asked []*corev1.Node

@@ -14,8 +14,8 @@ import (
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/decision"
-	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/funnel"
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
+	"github.com/kubectl-dra/kubectl-dra/pkg/eligibility"
 )
 
 // The allocator tries all combinations, and their number can be beyond all
@@ -30,7 +30,7 @@ const (
 )
 
 // IsHard reports whether the allocator may search a node for long and find nothing.
-func IsHard(ctx context.Context, q *funnel.Question, node *corev1.Node) bool {
+func IsHard(ctx context.Context, q *eligibility.Question, node *corev1.Node) bool {
 	if combinations(q, node.Name) < longSearch {
 		return false
 	}
@@ -42,7 +42,7 @@ func IsHard(ctx context.Context, q *funnel.Question, node *corev1.Node) bool {
 // TooFewDevices reports whether a node has fewer devices for some request than it asks for, each of
 // which can be allocated once. It is false where the allocator might end with an error, or
 // would take long to find out.
-func TooFewDevices(ctx context.Context, q *funnel.Question, node *corev1.Node) bool {
+func TooFewDevices(ctx context.Context, q *eligibility.Question, node *corev1.Node) bool {
 	pools, readable := q.Reach.Pools[node.Name]
 	if !readable || slices.ContainsFunc(pools, mayEndOtherwise) || differsFromCounting(q, node) {
 		return false
@@ -54,10 +54,10 @@ func TooFewDevices(ctx context.Context, q *funnel.Question, node *corev1.Node) b
 		}
 		for _, alternatives := range claim.Funnels {
 			// What is wrong with a pool, and too many devices, is an error for these.
-			if slices.ContainsFunc(alternatives, func(f *funnel.Funnel) bool { return f.Request.All() }) {
+			if slices.ContainsFunc(alternatives, func(f *eligibility.Funnel) bool { return f.Request.All() }) {
 				return false
 			}
-			short = short || !slices.ContainsFunc(alternatives, func(f *funnel.Funnel) bool {
+			short = short || !slices.ContainsFunc(alternatives, func(f *eligibility.Funnel) bool {
 				return f.Request.AdminAccess || int64(f.Eligible[node.Name]) >= f.Request.Count
 			})
 		}
@@ -73,7 +73,7 @@ func mayEndOtherwise(pool *cluster.NodePool) bool {
 
 // IsHardAlone reports whether the node is hard, like [IsHard], where nothing is accounted
 // for yet. Most nodes do not even have enough devices to be worth it.
-func IsHardAlone(ctx context.Context, q *funnel.Question, node *corev1.Node) bool {
+func IsHardAlone(ctx context.Context, q *eligibility.Question, node *corev1.Node) bool {
 	devices := 0
 	for _, pool := range q.Reach.Pools[node.Name] {
 		devices += len(pool.Devices)
@@ -88,7 +88,7 @@ func IsHardAlone(ctx context.Context, q *funnel.Question, node *corev1.Node) boo
 
 // combinations estimates, as a power of two, how many sets of devices the
 // allocator tries on a node before it gives up.
-func combinations(q *funnel.Question, node string) float64 {
+func combinations(q *eligibility.Question, node string) float64 {
 	bits := 0.0
 	for _, claim := range q.Claims {
 		for _, alternatives := range claim.Funnels {

@@ -16,7 +16,6 @@ import (
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/decision"
-	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/funnel"
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/selector"
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/eligibility"
@@ -41,7 +40,7 @@ type ProblemBuilder struct {
 }
 
 // NewProblem makes the problem of a node. There is one funnel for each claim.
-func NewProblem(ctx context.Context, facts *cluster.Cluster, node *corev1.Node, pools []*cluster.NodePool, claims []funnel.Claim) (*ProblemBuilder, error) {
+func NewProblem(ctx context.Context, facts *cluster.Cluster, node *corev1.Node, pools []*cluster.NodePool, claims []eligibility.Claim) (*ProblemBuilder, error) {
 	b := &ProblemBuilder{
 		cluster: facts, node: node, pools: pools,
 		Problem: decision.Problem{ClaimLimit: resourceapi.AllocationResultsMaxSize},
@@ -66,7 +65,7 @@ func NewProblem(ctx context.Context, facts *cluster.Cluster, node *corev1.Node, 
 	return b, b.err
 }
 
-func (b *ProblemBuilder) alternative(ctx context.Context, f *funnel.Funnel, node *corev1.Node, constraints []cluster.Constraint, offset int) decision.Alternative {
+func (b *ProblemBuilder) alternative(ctx context.Context, f *eligibility.Funnel, node *corev1.Node, constraints []cluster.Constraint, offset int) decision.Alternative {
 	alternative := decision.Alternative{Count: int(min(f.Request.Count, 1<<20)), All: f.Request.All()}
 	for i := range b.pools {
 		if reason := eligibility.PoolReason(b.pools[i]); reason != nil {
@@ -91,7 +90,7 @@ func (b *ProblemBuilder) alternative(ctx context.Context, f *funnel.Funnel, node
 	return alternative
 }
 
-func (b *ProblemBuilder) candidate(ctx context.Context, f *funnel.Funnel, d *cluster.Device, constraints []cluster.Constraint, offset int) decision.Candidate {
+func (b *ProblemBuilder) candidate(ctx context.Context, f *eligibility.Funnel, d *cluster.Device, constraints []cluster.Constraint, offset int) decision.Candidate {
 	candidate := decision.Candidate{Device: b.device(d)}
 	if b.Problem.Devices[candidate.Device].Shared {
 		for _, name := range slices.Sorted(maps.Keys(d.Capacity)) {
@@ -225,7 +224,7 @@ const stepsPerLook = 2000
 // CountingAnswer decides by counting what upstream decides by trying: whether the claims
 // fit on a node. It is Unknown if the numbers are too large, if the release of the
 // cluster may decide otherwise, or if ctx is done.
-func CountingAnswer(ctx context.Context, q *funnel.Question, node *corev1.Node) decision.Answer {
+func CountingAnswer(ctx context.Context, q *eligibility.Question, node *corev1.Node) decision.Answer {
 	for i := range q.Claims {
 		if q.PodClaims[q.Claims[i].Index].ExtendedResources {
 			// What is wanted differs from node to node.
@@ -243,7 +242,7 @@ func CountingAnswer(ctx context.Context, q *funnel.Question, node *corev1.Node) 
 }
 
 // differsFromCounting reports whether the release of the cluster may decide otherwise than counting.
-func differsFromCounting(q *funnel.Question, node *corev1.Node) bool {
+func differsFromCounting(q *eligibility.Question, node *corev1.Node) bool {
 	claims, err := q.ClaimsFor(node)
 	return err == nil && allocator.Of(q.Cluster).Differs(node, claims)
 }

@@ -13,7 +13,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
-	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/funnel"
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/selector"
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/target"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
@@ -26,11 +25,11 @@ import (
 // about the cluster; with nil, new ones are made. The error is from ctx, or what keeps the
 // allocator from an answer.
 func Decide(ctx context.Context, c *cluster.Cluster, t *target.Target, selectors *selector.Evaluator) (*Verdict, error) {
-	v := &Verdict{Question: funnel.NewQuestion(c, t.Pod, t.Claims), Target: t, Ended: -1}
+	v := &Verdict{Question: eligibility.NewQuestion(c, t.Pod, t.Claims), Target: t, Ended: -1}
 	if selectors != nil {
 		v.Evaluate(selectors)
 	}
-	funnel.ListWaiting(v.Question)
+	eligibility.ListWaiting(v.Question)
 	t.Claims = v.PodClaims
 	if err := v.decideDevices(ctx); err != nil {
 		return nil, err
@@ -82,7 +81,7 @@ func (v *Verdict) decideDevices(ctx context.Context) error {
 
 // Survey sorts nodes into those where the allocator is asked and those that the pod cannot use,
 // as the scheduler's earlier filters do.
-func Survey(q *funnel.Question, nodes []*corev1.Node) (unread []UnreadNode) {
+func Survey(q *eligibility.Question, nodes []*corev1.Node) (unread []UnreadNode) {
 	nodes = slices.SortedFunc(slices.Values(nodes), func(a, b *corev1.Node) int { return strings.Compare(a.Name, b.Name) })
 	q.Reach.Pools = make(map[string][]*cluster.NodePool, len(nodes))
 	q.Reach.Misfits = map[string][]eligibility.UnsuitableNode{}
@@ -93,8 +92,8 @@ func Survey(q *funnel.Question, nodes []*corev1.Node) (unread []UnreadNode) {
 		} else {
 			q.Reach.Pools[node.Name] = pools
 		}
-		if misfits := funnel.Misfits(q, node); len(misfits) > 0 {
-			q.Reach.Unsuitable = append(q.Reach.Unsuitable, funnel.Unsuitable(misfits))
+		if misfits := eligibility.Misfits(q, node); len(misfits) > 0 {
+			q.Reach.Unsuitable = append(q.Reach.Unsuitable, eligibility.Unsuitable(misfits))
 			q.Reach.Misfits[node.Name] = misfits
 			continue
 		}
@@ -165,13 +164,13 @@ type WhatIf struct {
 	// gate is.
 	FindAgain, Features bool
 	// Claims are edits of the specs of claims, by their indices in
-	// [funnel.Question.PodClaims].
+	// [eligibility.Question.PodClaims].
 	Claims map[int][]api.Edit
 }
 
 // Again asks the question with a change made, up to the point where the allocator is asked. It
 // is nil if something else is in the way already.
-func (v *Verdict) Again(w WhatIf) (*funnel.Question, error) {
+func (v *Verdict) Again(w WhatIf) (*eligibility.Question, error) {
 	c, t := cmp.Or(w.Cluster, v.Cluster), v.Target
 	if w.FindAgain {
 		var err error
@@ -182,7 +181,7 @@ func (v *Verdict) Again(w WhatIf) (*funnel.Question, error) {
 			t.UsePod(c, c.Snapshot.Pod(pod.Namespace, pod.Name))
 		}
 	}
-	q := funnel.NewQuestion(c, t.Pod, slices.Clone(t.Claims))
+	q := eligibility.NewQuestion(c, t.Pod, slices.Clone(t.Claims))
 	if !w.Features {
 		// No change affects what drivers publish, so that results and names hold.
 		q.Selectors, q.Catalog = v.Selectors, v.Catalog
@@ -197,7 +196,7 @@ func (v *Verdict) Again(w WhatIf) (*funnel.Question, error) {
 		claim.Spec = *spec
 		pc.Claim = cluster.Defaulted(&claim)
 	}
-	funnel.ListWaiting(q)
+	eligibility.ListWaiting(q)
 	if claimProblem(q) != nil || refusal(q) != nil {
 		return nil, nil
 	}

@@ -6,9 +6,9 @@ package verdict
 import (
 	"context"
 
-	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/funnel"
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/target"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
+	"github.com/kubectl-dra/kubectl-dra/pkg/eligibility"
 	"github.com/kubectl-dra/kubectl-dra/pkg/lifecycle"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
@@ -91,7 +91,7 @@ func (v *Verdict) fitsElsewhere() bool {
 	}
 	nodes, _ := v.Cluster.Nodes.All()
 	for _, node := range nodes {
-		if len(funnel.Misfits(v.Question, node)) == 0 {
+		if len(eligibility.Misfits(v.Question, node)) == 0 {
 			return true
 		}
 	}

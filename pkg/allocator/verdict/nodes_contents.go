@@ -15,9 +15,9 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/utils/ptr"
 
-	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/funnel"
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/selector"
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
+	"github.com/kubectl-dra/kubectl-dra/pkg/eligibility"
 )
 
 // NodeContents describe nodes by all that the allocator can see of them, for claims that
@@ -29,7 +29,7 @@ type NodeContents struct {
 	of    map[*corev1.Node]string
 	// shared are the pools that look the same to several nodes, by the number of
 	// their text: each is described once, not once for each node that reaches it.
-	shared map[funnel.PoolOnNode]int
+	shared map[eligibility.PoolOnNode]int
 	texts  map[string]int
 }
 
@@ -38,7 +38,7 @@ type publishedDevices struct {
 	looks nodeLooks
 	// round counts how often all was forgotten, for claims that look at more.
 	round int
-	of    map[funnel.PoolOnNode]int
+	of    map[eligibility.PoolOnNode]int
 	texts map[string]int
 }
 
@@ -54,18 +54,18 @@ func (c *NodeContents) Amended() *NodeContents { return &NodeContents{published:
 // equivalent, see [Signatures.Equivalent], give these claims the same answer; these do so for
 // all claims that look at no more than these, and whichever pod releases devices or
 // tolerates taints. The groups are in the order of the nodes.
-func (c *NodeContents) Groups(q *funnel.Question, nodes []*corev1.Node) [][]*corev1.Node {
+func (c *NodeContents) Groups(q *eligibility.Question, nodes []*corev1.Node) [][]*corev1.Node {
 	groups, _ := c.FewGroups(q, nodes, len(nodes))
 	return groups
 }
 
 // FewGroups returns the groups of [Contents.Groups] if there are not more than that.
-func (c *NodeContents) FewGroups(q *funnel.Question, nodes []*corev1.Node, most int) (groups [][]*corev1.Node, ok bool) {
+func (c *NodeContents) FewGroups(q *eligibility.Question, nodes []*corev1.Node, most int) (groups [][]*corev1.Node, ok bool) {
 	c.published.lookAt(looksAt(q))
 	if c.of == nil || c.round != c.published.round {
 		*c = NodeContents{
 			published: c.published, round: c.published.round,
-			of: make(map[*corev1.Node]string, len(nodes)), shared: map[funnel.PoolOnNode]int{}, texts: map[string]int{},
+			of: make(map[*corev1.Node]string, len(nodes)), shared: map[eligibility.PoolOnNode]int{}, texts: map[string]int{},
 		}
 	}
 	at := map[string]int{}
@@ -93,7 +93,7 @@ func (c *NodeContents) FewGroups(q *funnel.Question, nodes []*corev1.Node, most 
 // changes mostly look at no more than claims without.
 func (p *publishedDevices) lookAt(l nodeLooks) {
 	if p.of == nil || !p.looks.cover(l) {
-		*p = publishedDevices{looks: l, round: p.round + 1, of: map[funnel.PoolOnNode]int{}, texts: map[string]int{}}
+		*p = publishedDevices{looks: l, round: p.round + 1, of: map[eligibility.PoolOnNode]int{}, texts: map[string]int{}}
 	}
 }
 
@@ -122,7 +122,7 @@ func (l *nodeLooks) cover(other nodeLooks) bool {
 	return l.all || !slices.ContainsFunc(other.reads, func(r selector.Reading) bool { return !slices.Contains(l.reads, r) })
 }
 
-func looksAt(q *funnel.Question) nodeLooks {
+func looksAt(q *eligibility.Question) nodeLooks {
 	var l nodeLooks
 	read := func(list []resourceapi.DeviceSelector) {
 		for _, s := range list {
@@ -154,7 +154,7 @@ func looksAt(q *funnel.Question) nodeLooks {
 }
 
 // describe describes a node by all that the allocator can see of it.
-func (c *NodeContents) describe(q *funnel.Question, node *corev1.Node) string {
+func (c *NodeContents) describe(q *eligibility.Question, node *corev1.Node) string {
 	if c.published.looks.each {
 		return node.Name
 	}
@@ -172,8 +172,8 @@ func (c *NodeContents) describe(q *funnel.Question, node *corev1.Node) string {
 
 // sharedPool returns the number of the text about the use of a pool that looks the same to
 // several nodes.
-func (c *NodeContents) sharedPool(q *funnel.Question, pool *cluster.NodePool, node *corev1.Node) int {
-	seen := funnel.OnNode(pool, node)
+func (c *NodeContents) sharedPool(q *eligibility.Question, pool *cluster.NodePool, node *corev1.Node) int {
+	seen := eligibility.OnNode(pool, node)
 	number, known := c.shared[seen]
 	if !known {
 		var t contentText
@@ -185,8 +185,8 @@ func (c *NodeContents) sharedPool(q *funnel.Question, pool *cluster.NodePool, no
 }
 
 // number returns the number of the text about the published part of a pool.
-func (p *publishedDevices) number(q *funnel.Question, pool *cluster.NodePool, node *corev1.Node) int {
-	seen := funnel.OnNode(pool, node)
+func (p *publishedDevices) number(q *eligibility.Question, pool *cluster.NodePool, node *corev1.Node) int {
+	seen := eligibility.OnNode(pool, node)
 	number, known := p.of[seen]
 	if !known {
 		var t contentText
@@ -197,7 +197,7 @@ func (p *publishedDevices) number(q *funnel.Question, pool *cluster.NodePool, no
 	return number
 }
 
-func (p *publishedDevices) describe(q *funnel.Question, t *contentText, pool *cluster.NodePool, node *corev1.Node) {
+func (p *publishedDevices) describe(q *eligibility.Question, t *contentText, pool *cluster.NodePool, node *corev1.Node) {
 	t.words("pool", pool.Pool.Driver)
 	t.flags(pool.Local, pool.AllIgnored, pool.Outdated, pool.Incomplete, pool.Invalid != "")
 	for i := range pool.Ignored {
@@ -212,7 +212,7 @@ func (p *publishedDevices) describe(q *funnel.Question, t *contentText, pool *cl
 	}
 }
 
-func (p *publishedDevices) describeDevice(q *funnel.Question, t *contentText, d *cluster.Device, node *corev1.Node) {
+func (p *publishedDevices) describeDevice(q *eligibility.Question, t *contentText, d *cluster.Device, node *corev1.Node) {
 	t.words("device")
 	t.flags(ptr.Deref(d.AllowMultipleAllocations, false), q.Selectors.Odd(d.Device))
 	if p.looks.all {
@@ -263,7 +263,7 @@ func (p *publishedDevices) describeDevice(q *funnel.Question, t *contentText, d 
 
 // usedContent describes the use of a pool: of its counters, and of each device that is not
 // free, by its place.
-func usedContent(q *funnel.Question, t *contentText, pool *cluster.NodePool) {
+func usedContent(q *eligibility.Question, t *contentText, pool *cluster.NodePool) {
 	facts := q.Cluster
 	for _, use := range facts.Partitions.Counters(pool.Pool) {
 		t.words(use.CounterSet, use.Counter)

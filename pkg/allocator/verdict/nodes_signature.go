@@ -15,7 +15,6 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
-	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/funnel"
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/selector"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
@@ -29,14 +28,14 @@ import (
 // NodeSignatures describe nodes by what the allocator looks at for the claims of a
 // question.
 type NodeSignatures struct {
-	*funnel.Question
+	*eligibility.Question
 	// partitioned and comparable remember facts about pools.
 	partitioned map[*cluster.Pool]string
 	comparable  map[*cluster.NodePool]map[string]bool
 }
 
 // NewNodeSignatures returns the signatures of the nodes of a question.
-func NewNodeSignatures(q *funnel.Question) *NodeSignatures {
+func NewNodeSignatures(q *eligibility.Question) *NodeSignatures {
 	return &NodeSignatures{Question: q, partitioned: map[*cluster.Pool]string{}, comparable: map[*cluster.NodePool]map[string]bool{}}
 }
 
@@ -66,7 +65,7 @@ func (s *NodeSignatures) Equivalent(ctx context.Context, nodes []*corev1.Node) [
 // for the names. A pool that looks the same to several nodes stands for itself.
 type nodeSignature struct {
 	*NodeSignatures
-	funnels []*funnel.Funnel
+	funnels []*eligibility.Funnel
 	node    *corev1.Node
 	text    []byte
 	// numbers has the values of attributes that constraints compare. It only
@@ -80,7 +79,7 @@ type nodeSignature struct {
 // selector fails, because such errors name a device, or if the devices in use do not leave
 // the same for all nodes.
 func (l *nodeSignature) describe(ctx context.Context) bool {
-	if funnel.OnNode(nil, l.node).Optional {
+	if eligibility.OnNode(nil, l.node).Optional {
 		l.text = append(l.text, "optional "...)
 	}
 	pools, err := l.Cluster.Pools.For(l.node)
@@ -191,8 +190,8 @@ func (s *NodeSignatures) sharedValues(ctx context.Context, pool *cluster.NodePoo
 }
 
 // allFunnels lists the funnels of all requests and alternatives.
-func allFunnels(q *funnel.Question) []*funnel.Funnel {
-	var all []*funnel.Funnel
+func allFunnels(q *eligibility.Question) []*eligibility.Funnel {
+	var all []*eligibility.Funnel
 	for i := range q.Claims {
 		for _, alternatives := range q.Claims[i].Funnels {
 			all = append(all, alternatives...)
@@ -287,7 +286,7 @@ func (l *nodeSignature) describeCapacity(d *cluster.Device) bool {
 
 // describeValues writes the values of attributes that constraints compare. It reports
 // whether the node can be compared.
-func (l *nodeSignature) describeValues(ctx context.Context, f *funnel.Funnel, d *cluster.Device) bool {
+func (l *nodeSignature) describeValues(ctx context.Context, f *eligibility.Funnel, d *cluster.Device) bool {
 	for _, c := range f.Request.Constraints {
 		value, ok, err := f.Checks.Attribute(ctx, d, c.Attribute)
 		switch {
@@ -343,7 +342,7 @@ func (s *NodeSignatures) Available(ctx context.Context, node *corev1.Node) strin
 		l.text = append(append(l.text, "\nown"...), s.partitions(pool.Pool)...)
 		for i := range pool.Devices {
 			d := &pool.Devices[i]
-			if !slices.ContainsFunc(l.funnels, func(f *funnel.Funnel) bool {
+			if !slices.ContainsFunc(l.funnels, func(f *eligibility.Funnel) bool {
 				r := f.Checks.Device(ctx, d, node)
 				return r == nil || r.Check > eligibility.InUse
 			}) {

@@ -10,12 +10,12 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	resourceapi "k8s.io/api/resource/v1"
 
-	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/funnel"
+	"github.com/kubectl-dra/kubectl-dra/pkg/eligibility"
 )
 
 // GroupsByUse divides what [Contents.Groups] puts together: the nodes of a group
 // also have the same misfits, and devices divided in the same way among claims.
-func (c *NodeContents) GroupsByUse(q *funnel.Question, nodes []*corev1.Node) [][]*corev1.Node {
+func (c *NodeContents) GroupsByUse(q *eligibility.Question, nodes []*corev1.Node) [][]*corev1.Node {
 	var groups [][]*corev1.Node
 	at := map[string]int{}
 	for _, same := range c.Groups(q, nodes) {
@@ -34,7 +34,7 @@ func (c *NodeContents) GroupsByUse(q *funnel.Question, nodes []*corev1.Node) [][
 }
 
 // misfitKey returns the same for nodes that the pod cannot use for the same reasons.
-func misfitKey(q *funnel.Question, node *corev1.Node) string {
+func misfitKey(q *eligibility.Question, node *corev1.Node) string {
 	var key strings.Builder
 	for _, u := range q.Reach.Misfits[node.Name] {
 		fmt.Fprintf(&key, "%s %q %s/%s ", u.Code, u.Misfit.Reason, u.Misfit.Available.String(), u.Misfit.Allocatable.String())
@@ -44,7 +44,7 @@ func misfitKey(q *funnel.Question, node *corev1.Node) string {
 
 // holderKey returns the same for nodes of which claims have the same devices, by their
 // places, and matter as much.
-func holderKey(q *funnel.Question, node *corev1.Node) string {
+func holderKey(q *eligibility.Question, node *corev1.Node) string {
 	var key contentText
 	at := map[*resourceapi.ResourceClaim]int{}
 	for _, pool := range q.Reach.Pools[node.Name] {

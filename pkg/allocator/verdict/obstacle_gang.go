@@ -12,10 +12,10 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	schedulingapi "k8s.io/api/scheduling/v1beta1"
 
-	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/funnel"
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/target"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
+	"github.com/kubectl-dra/kubectl-dra/pkg/eligibility"
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
 	"github.com/kubectl-dra/kubectl-dra/pkg/lifecycle"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
@@ -152,7 +152,7 @@ func compositeMissing(group *schedulingapi.PodGroup, missing string) Obstacle {
 	return o
 }
 
-func groupMissing(q *funnel.Question, pod *corev1.Pod, name string) Obstacle {
+func groupMissing(q *eligibility.Question, pod *corev1.Pod, name string) Obstacle {
 	names := make([]string, 0, len(q.Cluster.Snapshot.PodGroups))
 	for _, group := range inNamespace(q.Cluster.Snapshot.PodGroups, pod.Namespace) {
 		names = append(names, group.Name)

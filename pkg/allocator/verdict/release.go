@@ -13,7 +13,6 @@ import (
 	"k8s.io/dynamic-resource-allocation/resourceclaim"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
-	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/funnel"
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/selector"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
@@ -73,7 +72,7 @@ func (v *Verdict) poolErrorPerNode(ctx context.Context, poolError error) (*Relea
 
 // OpenRule returns a rule without a selector whose taint a request does not tolerate, nil
 // if there is none.
-func OpenRule(q *funnel.Question) *resourceapi.DeviceTaintRule {
+func OpenRule(q *eligibility.Question) *resourceapi.DeviceTaintRule {
 	facts := q.Cluster
 	if !facts.Gates.Enabled(cluster.GateDeviceTaints) || !facts.Gates.Enabled(cluster.GateDeviceTaintRules) {
 		return nil
@@ -82,7 +81,7 @@ func OpenRule(q *funnel.Question) *resourceapi.DeviceTaintRule {
 		tolerates := func(tolerations []resourceapi.DeviceToleration) bool {
 			return slices.ContainsFunc(tolerations, func(t resourceapi.DeviceToleration) bool { return resourceclaim.ToleratesTaint(t, rule.Spec.Taint) })
 		}
-		if rule.Spec.DeviceSelector == nil && rule.Spec.Taint.Effect != resourceapi.DeviceTaintEffectNone && slices.ContainsFunc(q.Claims, func(c funnel.Claim) bool {
+		if rule.Spec.DeviceSelector == nil && rule.Spec.Taint.Effect != resourceapi.DeviceTaintEffectNone && slices.ContainsFunc(q.Claims, func(c eligibility.Claim) bool {
 			return slices.ContainsFunc(c.Claim.Spec.Devices.Requests, func(r resourceapi.DeviceRequest) bool {
 				return r.Exactly != nil && !tolerates(r.Exactly.Tolerations) || r.Exactly == nil && !slices.ContainsFunc(r.FirstAvailable, func(s resourceapi.DeviceSubRequest) bool { return tolerates(s.Tolerations) })
 			})
@@ -111,7 +110,7 @@ func (v *Verdict) mixedOnSeveral() bool {
 // counters, on any node.
 func (v *Verdict) meetsCounters() bool {
 	for i := range v.Checked {
-		if v.Checked[i].Outcome != allocator.Fits || !slices.ContainsFunc(v.Claims, func(c funnel.Claim) bool { return WantsAll(c.Claim) }) {
+		if v.Checked[i].Outcome != allocator.Fits || !slices.ContainsFunc(v.Claims, func(c eligibility.Claim) bool { return WantsAll(c.Claim) }) {
 			continue
 		}
 		if claims, err := v.ClaimsFor(v.Reach.Candidates[i]); err == nil && allocator.TakesAllWithCounters(v.Cluster, claims, v.Checked[i].Allocations) {
@@ -122,15 +121,15 @@ func (v *Verdict) meetsCounters() bool {
 }
 
 // Constrains reports whether a claim has a certain constraint.
-func Constrains(q *funnel.Question, is func(*resourceapi.DeviceConstraint) bool) bool {
-	return slices.ContainsFunc(q.Claims, func(c funnel.Claim) bool {
+func Constrains(q *eligibility.Question, is func(*resourceapi.DeviceConstraint) bool) bool {
+	return slices.ContainsFunc(q.Claims, func(c eligibility.Claim) bool {
 		return slices.ContainsFunc(c.Claim.Spec.Devices.Constraints, func(constraint resourceapi.DeviceConstraint) bool { return is(&constraint) })
 	})
 }
 
 // ComparesLists returns a function that reports whether a constraint compares an attribute that
 // is a list on some device.
-func ComparesLists(q *funnel.Question) func(*resourceapi.DeviceConstraint) bool {
+func ComparesLists(q *eligibility.Question) func(*resourceapi.DeviceConstraint) bool {
 	return func(c *resourceapi.DeviceConstraint) bool {
 		name := resourceapi.QualifiedName(*cmp.Or(c.MatchAttribute, c.DistinctAttribute))
 		return slices.ContainsFunc(q.Cluster.Snapshot.Slices, func(slice *resourceapi.ResourceSlice) bool {
@@ -176,7 +175,7 @@ func (v *Verdict) heedGaps() {
 	case api.Error:
 		// A node where the claims fit comes before the error.
 		if v.Ended >= 0 && len(v.fits) == 0 && slices.Contains([]api.Code{api.SelectorError, api.PoolIncomplete, api.PoolInvalid, api.ConstraintUnsatisfiable}, ErrorCode(v.Checked[v.Ended].Err)) {
-			if _, problem, _ := funnel.CompileProblem(v.Question); problem != nil {
+			if _, problem, _ := eligibility.CompileProblem(v.Question); problem != nil {
 				// That does not depend on devices. A newer release may have what is not known here.
 				if v.Cluster.Snapshot.Newer() {
 					v.Devices = api.Undetermined

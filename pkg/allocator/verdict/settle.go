@@ -11,10 +11,10 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	resourceapi "k8s.io/api/resource/v1"
 
-	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/funnel"
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/target"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
+	"github.com/kubectl-dra/kubectl-dra/pkg/eligibility"
 	"github.com/kubectl-dra/kubectl-dra/pkg/lifecycle"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
@@ -112,7 +112,7 @@ func (v *Verdict) bound(pod *corev1.Pod) *Settlement {
 
 // claimProblem settles the matter for claims that the scheduler does not even look at, nil
 // if there are none.
-func claimProblem(q *funnel.Question) *Settlement {
+func claimProblem(q *eligibility.Question) *Settlement {
 	for i := range q.PodClaims {
 		pc := &q.PodClaims[i]
 		if pc.Problem == nil && lifecycle.FullForPod(q.Cluster, q.Pod, pc.Claim) {
@@ -158,7 +158,7 @@ func (v *Verdict) unservedPod() *Settlement {
 // nothingToAllocate settles the matter for allocated claims of no waiting pod, unless the
 // question asks for a node that cannot use them.
 func (v *Verdict) nothingToAllocate() *Settlement {
-	if len(v.Claims) > 0 || v.Pod != nil || v.Target.Only != nil && len(funnel.Misfits(v.Question, v.Target.Only)) > 0 {
+	if len(v.Claims) > 0 || v.Pod != nil || v.Target.Only != nil && len(eligibility.Misfits(v.Question, v.Target.Only)) > 0 {
 		return nil
 	}
 	return &Settlement{Cause: HasDevices, Outcome: api.Allocated, Nodeless: true}
@@ -166,7 +166,7 @@ func (v *Verdict) nothingToAllocate() *Settlement {
 
 // refusal makes the checks that come before any node is tried: the API server's for claims
 // that do not exist yet, and the scheduler's PreFilter. It is nil if they pass.
-func refusal(q *funnel.Question) *Settlement {
+func refusal(q *eligibility.Question) *Settlement {
 	for _, c := range q.Claims {
 		pc := &q.PodClaims[c.Index]
 		if request := adminAccessDenied(q, c.Claim); request != "" && (pc.Generated || c.Claim.UID == "") {
@@ -190,7 +190,7 @@ func refusal(q *funnel.Question) *Settlement {
 
 // classesMissing settles the matter for requests with missing classes, nil if there are
 // none.
-func classesMissing(q *funnel.Question) *Settlement {
+func classesMissing(q *eligibility.Question) *Settlement {
 	gap := q.Cluster.Snapshot.Gap(snapshot.ResourceClasses)
 	var missing *Settlement
 	for _, c := range q.Claims {
@@ -211,7 +211,7 @@ func classesMissing(q *funnel.Question) *Settlement {
 
 // adminAccessDenied repeats the API server's check (KEP-5018) that a claim with admin access is in
 // a namespace for that. It names the request that is not, empty if the check passes.
-func adminAccessDenied(q *funnel.Question, claim *resourceapi.ResourceClaim) string {
+func adminAccessDenied(q *eligibility.Question, claim *resourceapi.ResourceClaim) string {
 	namespace := q.Cluster.Snapshot.Namespace(claim.Namespace)
 	if namespace == nil || namespace.Labels[resourceapi.DRAAdminNamespaceLabelKey] == "true" {
 		return ""

@@ -13,10 +13,10 @@ import (
 	resourceapi "k8s.io/api/resource/v1"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
-	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/funnel"
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/target"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
+	"github.com/kubectl-dra/kubectl-dra/pkg/eligibility"
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
 	"github.com/kubectl-dra/kubectl-dra/pkg/lifecycle"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
@@ -25,7 +25,7 @@ import (
 // Verdict is the outcome for a target in a cluster, as codes and facts. pkg/explain puts it
 // into words.
 type Verdict struct {
-	*funnel.Question
+	*eligibility.Question
 	Target *target.Target
 
 	// Outcome is the verdict after all steps. Code says why, empty where the nodes do.

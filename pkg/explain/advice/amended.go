@@ -13,7 +13,6 @@ import (
 	resourceapi "k8s.io/api/resource/v1"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
-	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/funnel"
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/selector"
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/verdict"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
@@ -175,7 +174,7 @@ func (a *amended) fitting(ctx context.Context, node *corev1.Node, kinds []*corev
 	for i := range verdicts {
 		if verdicts[i].Outcome == allocator.Failed {
 			p.Verdict, p.Node = api.Undetermined, others[i].Name
-			p.Message = "the allocator fails there, which ends the attempt for all nodes: " + funnel.WithoutPlannedClaims(a.q, english.OneLine(verdicts[i].Err))
+			p.Message = "the allocator fails there, which ends the attempt for all nodes: " + eligibility.WithoutPlannedClaims(a.q, english.OneLine(verdicts[i].Err))
 		}
 	}
 	return p
@@ -251,9 +250,9 @@ func (a *amended) unsuitable(empty bool) (code api.Code, name, message string) {
 }
 
 // on returns the question about one node.
-func (a *amended) on(ctx context.Context, node *corev1.Node, empty bool) (*funnel.Question, error) {
+func (a *amended) on(ctx context.Context, node *corev1.Node, empty bool) (*eligibility.Question, error) {
 	one := *a.q
-	one.Reach = &funnel.Reach{
+	one.Reach = &eligibility.PodReach{
 		Candidates: []*corev1.Node{node}, Misfits: map[string][]eligibility.UnsuitableNode{},
 		Pools: map[string][]*cluster.NodePool{node.Name: a.q.Reach.Pools[node.Name]},
 	}

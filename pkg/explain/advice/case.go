@@ -9,9 +9,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	resourceapi "k8s.io/api/resource/v1"
 
-	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/funnel"
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/verdict"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
+	"github.com/kubectl-dra/kubectl-dra/pkg/eligibility"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
@@ -47,7 +47,7 @@ func (c *Case) waiting() []*resourceapi.ResourceClaim {
 }
 
 // podsOn lists the pods of a node that are not finished.
-func podsOn(q *funnel.Question, node string) []*corev1.Pod {
+func podsOn(q *eligibility.Question, node string) []*corev1.Pod {
 	var pods []*corev1.Pod
 	for _, pod := range q.Cluster.Snapshot.Pods {
 		if pod.Spec.NodeName == node && !snapshot.Finished(pod) {
@@ -59,7 +59,7 @@ func podsOn(q *funnel.Question, node string) []*corev1.Pod {
 
 // dependsOnPodsElsewhere reports whether pods on other nodes may decide whether
 // a node is suitable for the pod.
-func dependsOnPodsElsewhere(q *funnel.Question) bool {
+func dependsOnPodsElsewhere(q *eligibility.Question) bool {
 	pod := q.Pod
 	if pod == nil {
 		return false

@@ -15,7 +15,6 @@ import (
 	resourceapi "k8s.io/api/resource/v1"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
-	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/funnel"
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/selector"
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/verdict"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
@@ -33,7 +32,7 @@ const notForAll = "enough devices for each request alone, but not for all reques
 
 // whyNotAll explains a node where every request has enough devices for itself.
 // Each answer is verified: without what it names, the allocator finds devices.
-func whyNotAll(ctx context.Context, q *funnel.Question, confirmer *verdict.Confirmer, node *corev1.Node) Answer {
+func whyNotAll(ctx context.Context, q *eligibility.Question, confirmer *verdict.Confirmer, node *corev1.Node) Answer {
 	claims, err := q.ClaimsFor(node)
 	if err != nil {
 		return Answer{Verdict: api.Error, Message: err.Error()}
@@ -109,7 +108,7 @@ func whyNotAll(ctx context.Context, q *funnel.Question, confirmer *verdict.Confi
 // withDevices returns the cluster with other devices, as far as the allocator may allocate them
 // on a node. It is nil if none consumes counters. What the allocator does not use of
 // a pool stays as it is: it could be used after the change, which is not what is asked.
-func withDevices(q *funnel.Question, node *corev1.Node, change func(*resourceapi.Device)) *cluster.Cluster {
+func withDevices(q *eligibility.Question, node *corev1.Node, change func(*resourceapi.Device)) *cluster.Cluster {
 	changed := false
 	amended := *q.Cluster.Snapshot
 	amended.Slices = nil
@@ -151,7 +150,7 @@ func withoutConstraints(claims []*resourceapi.ResourceClaim) []*resourceapi.Reso
 
 // singleRequests splits claims into one claim for each request, and says what
 // each is called.
-func singleRequests(q *funnel.Question, claims []*resourceapi.ResourceClaim) (single []*resourceapi.ResourceClaim, titles []string) {
+func singleRequests(q *eligibility.Question, claims []*resourceapi.ResourceClaim) (single []*resourceapi.ResourceClaim, titles []string) {
 	for c, claim := range claims {
 		for i, r := range claim.Spec.Devices.Requests {
 			one := claim.DeepCopy()
@@ -166,7 +165,7 @@ func singleRequests(q *funnel.Question, claims []*resourceapi.ResourceClaim) (si
 				})
 			})
 			single = append(single, one)
-			titles = append(titles, funnel.RequestTitle(q, c, r.Name))
+			titles = append(titles, eligibility.RequestTitle(q, c, r.Name))
 		}
 	}
 	return single, titles
@@ -197,7 +196,7 @@ func (m *mostAnswer) briefly(constraint string) string {
 
 // Briefly returns a constraint without the domain of its attribute, where no device of the
 // node has another attribute of that name.
-func Briefly(q *funnel.Question, node *corev1.Node, c cluster.Constraint) string {
+func Briefly(q *eligibility.Question, node *corev1.Node, c cluster.Constraint) string {
 	domain, name, _ := strings.Cut(string(c.Attribute), "/")
 	for _, pool := range q.Reach.Pools[node.Name] {
 		for i := range pool.Devices {
@@ -217,7 +216,7 @@ func Briefly(q *funnel.Question, node *corev1.Node, c cluster.Constraint) string
 
 // mostOfOne returns nil where several requests or a list attribute make it hard to say, and
 // where another condition blocks the node, too.
-func mostOfOne(ctx context.Context, q *funnel.Question, node *corev1.Node) *mostAnswer {
+func mostOfOne(ctx context.Context, q *eligibility.Question, node *corev1.Node) *mostAnswer {
 	if len(q.Claims) != 1 || len(q.Claims[0].Funnels) != 1 || len(q.Claims[0].Funnels[0]) != 1 {
 		return nil
 	}

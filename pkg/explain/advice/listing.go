@@ -13,10 +13,10 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	resourceapi "k8s.io/api/resource/v1"
 
-	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/funnel"
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/selector"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
+	"github.com/kubectl-dra/kubectl-dra/pkg/eligibility"
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
 )
 
@@ -78,7 +78,7 @@ func (l *listing) presenceFacts() {
 		for j := range claim.Spec.Devices.Requests {
 			r := &claim.Spec.Devices.Requests[j]
 			at := requestPlace{i, j, -1}
-			title := funnel.RequestTitle(l.whole.Question, i, r.Name)
+			title := eligibility.RequestTitle(l.whole.Question, i, r.Name)
 			text := title + " needs a device"
 			if len(r.FirstAvailable) > 0 {
 				text = title + " needs one of its alternatives"
@@ -192,8 +192,8 @@ func (l *listing) extendedFact(at requestPlace) {
 
 // extendedPlace finds what a request of the claim for extended resources stands
 // for.
-func (l *listing) extendedPlace(at requestPlace) (funnel.ExtendedPlace, bool) {
-	return funnel.ExtendedRequestOf(l.whole.Question, l.claims[at.claim], at.in(l.claims).name)
+func (l *listing) extendedPlace(at requestPlace) (eligibility.ExtendedPlace, bool) {
+	return eligibility.ExtendedRequestOf(l.whole.Question, l.claims[at.claim], at.in(l.claims).name)
 }
 
 // wayFacts lists the obstacles on the node.
@@ -210,7 +210,7 @@ func (l *listing) wayFacts() {
 
 // restrictionFacts lists why the node does not take the pod.
 func (l *listing) restrictionFacts() {
-	for _, u := range funnel.Misfits(l.whole.Question, l.node) {
+	for _, u := range eligibility.Misfits(l.whole.Question, l.node) {
 		misfit := u.Misfit
 		l.facts = append(l.facts, fact{
 			kind: factRestriction, text: misfit.Text(l.whole.Cluster.Snapshot), misfit: &misfit, holder: u.Claim, evidence: u.Evidence(),

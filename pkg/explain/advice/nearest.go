@@ -12,7 +12,6 @@ import (
 	resourceapi "k8s.io/api/resource/v1"
 	"k8s.io/utils/ptr"
 
-	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/funnel"
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/eligibility"
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
@@ -182,13 +181,13 @@ func (c *Case) prospects(list []estimatedNode) []*Prospect {
 }
 
 // estimateNode counts, request by request, what a node has and what of it is in use.
-func estimateNode(ctx context.Context, q *funnel.Question, node *corev1.Node) estimate {
+func estimateNode(ctx context.Context, q *eligibility.Question, node *corev1.Node) estimate {
 	e := estimate{misfits: len(q.Reach.Misfits[node.Name])}
 	loss, never := 0, false
 	releases := map[string]bool{}
 	for i := range q.Claims {
 		for _, alternatives := range q.Claims[i].Funnels {
-			if len(alternatives) > 0 && !funnel.NeededOn(q, &q.Claims[i], alternatives[0].Request.Base, node) {
+			if len(alternatives) > 0 && !eligibility.NeededOn(q, &q.Claims[i], alternatives[0].Request.Base, node) {
 				continue
 			}
 			var best *requestEstimate
@@ -233,7 +232,7 @@ func (r *requestEstimate) nearer(other *requestEstimate) bool {
 	return cmp.Or(cmp.Compare(r.loss, other.loss), cmp.Compare(len(r.releases), len(other.releases))) < 0
 }
 
-func estimateRequest(ctx context.Context, q *funnel.Question, f *funnel.Funnel, node *corev1.Node) *requestEstimate {
+func estimateRequest(ctx context.Context, q *eligibility.Question, f *eligibility.Funnel, node *corev1.Node) *requestEstimate {
 	r := &requestEstimate{}
 	causes := english.Tally{}
 	for _, pool := range q.Reach.Pools[node.Name] {
@@ -281,7 +280,7 @@ func estimateRequest(ctx context.Context, q *funnel.Question, f *funnel.Funnel, 
 
 // Enough reports whether a node has as many devices as a request needs, whichever
 // claims use them.
-func Enough(ctx context.Context, q *funnel.Question, f *funnel.Funnel, node *corev1.Node) bool {
+func Enough(ctx context.Context, q *eligibility.Question, f *eligibility.Funnel, node *corev1.Node) bool {
 	return !estimateRequest(ctx, q, f, node).short
 }
 
@@ -352,7 +351,7 @@ func misfitLoss(u eligibility.UnsuitableNode) int {
 }
 
 // lossOfMisfits returns the most that one of a node's misfits takes away.
-func lossOfMisfits(q *funnel.Question, node *corev1.Node) int {
+func lossOfMisfits(q *eligibility.Question, node *corev1.Node) int {
 	most := lossNone
 	for _, u := range q.Reach.Misfits[node.Name] {
 		most = max(most, misfitLoss(u))
@@ -479,14 +478,14 @@ func (s *Scenario) lossOfCount(ctx context.Context, f *fact, holding []int) int 
 }
 
 // isOwnClaim reports whether a claim is one of the pod's.
-func isOwnClaim(q *funnel.Question, claim *resourceapi.ResourceClaim) bool {
+func isOwnClaim(q *eligibility.Question, claim *resourceapi.ResourceClaim) bool {
 	return slices.ContainsFunc(q.PodClaims, func(pc cluster.PodClaim) bool {
 		return pc.Claim != nil && pc.Claim.Namespace == claim.Namespace && pc.Claim.Name == claim.Name
 	})
 }
 
 // priority returns the highest of the pods that use a claim.
-func priority(q *funnel.Question, claim *resourceapi.ResourceClaim) int32 {
+func priority(q *eligibility.Question, claim *resourceapi.ResourceClaim) int32 {
 	highest := int32(0)
 	for i, pod := range lifecycle.PodsUsing(q.Cluster.Snapshot, claim) {
 		if priority := ptr.Deref(pod.Spec.Priority, 0); i == 0 || priority > highest {

@@ -10,8 +10,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	resourceapi "k8s.io/api/resource/v1"
 
-	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/funnel"
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/verdict"
+	"github.com/kubectl-dra/kubectl-dra/pkg/eligibility"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 	"github.com/kubectl-dra/kubectl-dra/pkg/whatif"
 )
@@ -37,7 +37,7 @@ type OutlookCase struct {
 // amended is the question about a cluster in which claims are released.
 type amended struct {
 	*OutlookCase
-	q *funnel.Question
+	q *eligibility.Question
 	// contents are nil until they are asked for.
 	contents *verdict.NodeContents
 }

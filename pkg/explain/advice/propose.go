@@ -14,10 +14,10 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
-	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/funnel"
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/verdict"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
+	"github.com/kubectl-dra/kubectl-dra/pkg/eligibility"
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
 	"github.com/kubectl-dra/kubectl-dra/pkg/whatif"
 )
@@ -136,7 +136,7 @@ func (p *proposals) ask(ctx context.Context, c change) (*api.Remedy, error) {
 	}
 	answer.Node = asked[best].Name
 	for i := range verdicts[best].Allocations {
-		answer.Devices = append(answer.Devices, funnel.PickedDevices(q.Pod, q.Claims[i].Claim, &verdicts[best].Allocations[i])...)
+		answer.Devices = append(answer.Devices, eligibility.PickedDevices(q.Pod, q.Claims[i].Claim, &verdicts[best].Allocations[i])...)
 	}
 	return answer, nil
 }
@@ -152,7 +152,7 @@ func StepsOfNodes(nodes int) int64 { return int64(nodes) * 10_000 }
 // verdicts asks the allocator about nodes where counting does not say that nothing
 // fits. Beside the steps that each node takes anyway, it may take a part of
 // SearchSteps, and half as many after each time that they were not enough.
-func (p *proposals) verdicts(ctx context.Context, q *funnel.Question, part int64, nodes ...*corev1.Node) []allocator.NodeVerdict {
+func (p *proposals) verdicts(ctx context.Context, q *eligibility.Question, part int64, nodes ...*corev1.Node) []allocator.NodeVerdict {
 	steps := max(int64(verdict.SearchSteps)>>p.vain, minSearchSteps)/part + StepsOfNodes(len(nodes))
 	limited, budget := allocator.WithBudget(ctx, steps)
 	defer budget.End()
@@ -165,7 +165,7 @@ func (p *proposals) verdicts(ctx context.Context, q *funnel.Question, part int64
 
 // changed returns the question with a change made, up to the point where the allocator is
 // asked. It is nil if something else is in the way already.
-func (p *proposals) changed(c change) (*funnel.Question, error) {
+func (p *proposals) changed(c change) (*eligibility.Question, error) {
 	w := verdict.WhatIf{Features: c.gate != "", Claims: map[int][]api.Edit{}}
 	for _, e := range c.claims {
 		at := p.Claims[e.claim].Index

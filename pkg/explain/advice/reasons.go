@@ -13,7 +13,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/funnel"
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/verdict"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
@@ -24,7 +23,7 @@ import (
 // ProgressOf returns the progress of a node that the pod cannot use. Among nodes with
 // devices, a node that the pod does not select is the farthest; of the others, the later a
 // filter of the scheduler rejects it, the closer is the node.
-func ProgressOf(q *funnel.Question, u eligibility.UnsuitableNode) int {
+func ProgressOf(q *eligibility.Question, u eligibility.UnsuitableNode) int {
 	progress := progressUnsuitable
 	if len(q.Reach.Pools[u.Node.Name]) > 0 {
 		progress = progressHasDevice
@@ -39,7 +38,7 @@ func ProgressOf(q *funnel.Question, u eligibility.UnsuitableNode) int {
 
 // claimsAvailable reports whether a node can use what the pod's claims hold
 // already.
-func claimsAvailable(q *funnel.Question, node *corev1.Node) bool {
+func claimsAvailable(q *eligibility.Question, node *corev1.Node) bool {
 	holds := false
 	for i := range q.PodClaims {
 		claim := q.PodClaims[i].Claim
@@ -60,7 +59,7 @@ const maxProbed = 32
 
 // Reasons tell why claims do not fit on nodes.
 type Reasons struct {
-	*funnel.Question
+	*eligibility.Question
 	confirmer  *verdict.Confirmer
 	signatures *verdict.NodeSignatures
 	// probed has the answers for nodes where single requests do not explain
@@ -71,7 +70,7 @@ type Reasons struct {
 // NewReasons finds the reasons for a question. The confirmer says what a node of a
 // what-if cluster could serve. The signatures belong to the nodes of the question, nil for
 // new ones.
-func NewReasons(q *funnel.Question, signatures *verdict.NodeSignatures, confirmer *verdict.Confirmer) *Reasons {
+func NewReasons(q *eligibility.Question, signatures *verdict.NodeSignatures, confirmer *verdict.Confirmer) *Reasons {
 	if signatures == nil {
 		signatures = verdict.NewNodeSignatures(q)
 	}
@@ -92,7 +91,7 @@ func (r *Reasons) WhyNot(ctx context.Context, node *corev1.Node) Answer {
 	for i := range r.Claims {
 		claim := &r.Claims[i]
 		for _, alternatives := range claim.Funnels {
-			if len(alternatives) > 0 && !funnel.NeededOn(r.Question, claim, alternatives[0].Request.Base, node) {
+			if len(alternatives) > 0 && !eligibility.NeededOn(r.Question, claim, alternatives[0].Request.Base, node) {
 				continue
 			}
 			answer, short := shortOf(ctx, r.Question, alternatives, node)
@@ -117,7 +116,7 @@ func (r *Reasons) WhyNot(ctx context.Context, node *corev1.Node) Answer {
 }
 
 // onNode returns the question about one node, whether it is a candidate or not.
-func (r *Reasons) onNode(ctx context.Context, node *corev1.Node) (*funnel.Question, error) {
+func (r *Reasons) onNode(ctx context.Context, node *corev1.Node) (*eligibility.Question, error) {
 	claims, err := r.ClaimsFor(node)
 	if err != nil {
 		return nil, err
@@ -127,7 +126,7 @@ func (r *Reasons) onNode(ctx context.Context, node *corev1.Node) (*funnel.Questi
 
 // shortOf reports whether none of the alternatives of a request has enough
 // devices on a node, and what the devices there lack.
-func shortOf(ctx context.Context, q *funnel.Question, alternatives []*funnel.Funnel, node *corev1.Node) (Answer, bool) {
+func shortOf(ctx context.Context, q *eligibility.Question, alternatives []*eligibility.Funnel, node *corev1.Node) (Answer, bool) {
 	var nearest Answer
 	var messages, has []string
 	for i, f := range alternatives {
@@ -148,7 +147,7 @@ func shortOf(ctx context.Context, q *funnel.Question, alternatives []*funnel.Fun
 
 // requestPrefix names a request at the start of a message, unless there is no
 // other.
-func requestPrefix(q *funnel.Question, f *funnel.Funnel) string {
+func requestPrefix(q *eligibility.Question, f *eligibility.Funnel) string {
 	requests := 0
 	for i := range q.Claims {
 		requests += len(q.Claims[i].Funnels)
@@ -156,12 +155,12 @@ func requestPrefix(q *funnel.Question, f *funnel.Funnel) string {
 	if requests <= 1 && f.Request.Name == f.Request.Base {
 		return ""
 	}
-	return funnel.TitleOf(q, f.Request) + ": "
+	return eligibility.TitleOf(q, f.Request) + ": "
 }
 
 // ShortOfOne reports whether a node has too few devices for a request or one of its
 // alternatives, looked at alone, and what the devices there lack.
-func ShortOfOne(ctx context.Context, q *funnel.Question, f *funnel.Funnel, node *corev1.Node) (Answer, bool) {
+func ShortOfOne(ctx context.Context, q *eligibility.Question, f *eligibility.Funnel, node *corev1.Node) (Answer, bool) {
 	c := f.Count(ctx, q.Reach.Pools[node.Name], node)
 	eligible := f.Eligible[node.Name]
 	prefix := requestPrefix(q, f)

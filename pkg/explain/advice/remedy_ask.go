@@ -18,10 +18,10 @@ import (
 	"k8s.io/dynamic-resource-allocation/resourceclaim"
 	"k8s.io/utils/ptr"
 
-	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/funnel"
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/selector"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
+	"github.com/kubectl-dra/kubectl-dra/pkg/eligibility"
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
 	"github.com/kubectl-dra/kubectl-dra/pkg/whatif"
 )
@@ -288,7 +288,7 @@ func (r *remedies) measured(at requestPlace, part *selector.Part) iter.Seq2[stri
 // nobody uses on a node where the pod can go.
 func (r *remedies) obtainable(at requestPlace) iter.Seq2[string, *resourceapi.Device] {
 	return func(yield func(string, *resourceapi.Device) bool) {
-		var f *funnel.Funnel
+		var f *eligibility.Funnel
 		if at.claim < len(r.Claims) && at.request < len(r.Claims[at.claim].Funnels) {
 			f = r.Claims[at.claim].Funnels[at.request][max(at.alternative, 0)]
 		}

@@ -12,10 +12,10 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	resourceapi "k8s.io/api/resource/v1"
 
-	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/funnel"
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/target"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
+	"github.com/kubectl-dra/kubectl-dra/pkg/eligibility"
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
 	"github.com/kubectl-dra/kubectl-dra/pkg/lifecycle"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
@@ -81,7 +81,7 @@ func sortedKeys(set map[string]bool) []string {
 
 // namedDrivers lists the drivers that the selectors of a request, or else of its class,
 // compare device.driver with.
-func (h *finder) namedDrivers(f *funnel.Funnel) []string {
+func (h *finder) namedDrivers(f *eligibility.Funnel) []string {
 	lists := [][]resourceapi.DeviceSelector{f.Request.Selectors}
 	if f.Checks.Class != nil {
 		lists = append(lists, f.Checks.Class.Spec.Selectors)

@@ -8,8 +8,8 @@ import (
 
 	resourceapi "k8s.io/api/resource/v1"
 
-	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/funnel"
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
+	"github.com/kubectl-dra/kubectl-dra/pkg/eligibility"
 	"github.com/kubectl-dra/kubectl-dra/pkg/lifecycle"
 )
 
@@ -40,7 +40,7 @@ func (h *finder) evictedHint() {
 	}
 }
 
-func requestNamed(c *funnel.Claim, name string) *cluster.Request {
+func requestNamed(c *eligibility.Claim, name string) *cluster.Request {
 	for _, alternatives := range c.Funnels {
 		for _, f := range alternatives {
 			if f.Request.Name == name {

@@ -8,7 +8,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/funnel"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/eligibility"
@@ -17,7 +16,7 @@ import (
 
 // finder looks for hints.
 type finder struct {
-	*funnel.Question
+	*eligibility.Question
 	target api.ObjectRef
 	// out is the explanation, found what to add to it.
 	out   *api.Explanation

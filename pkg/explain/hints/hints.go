@@ -6,8 +6,8 @@ package hints
 import (
 	"context"
 
-	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/funnel"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
+	"github.com/kubectl-dra/kubectl-dra/pkg/eligibility"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
@@ -16,7 +16,7 @@ const Most = 5
 
 // Find looks for causes outside of the allocation. The explanation is finished but
 // for its summary, and is not changed.
-func Find(q *funnel.Question, target api.ObjectRef, out *api.Explanation) Found {
+func Find(q *eligibility.Question, target api.ObjectRef, out *api.Explanation) Found {
 	h := &finder{Question: q, target: target, out: out}
 	h.unusedClaims()
 	if q.Pod == nil || snapshot.Waits(q.Pod) {
@@ -38,7 +38,7 @@ func Find(q *funnel.Question, target api.ObjectRef, out *api.Explanation) Found 
 }
 
 // OfConfig names configuration of claims that drivers ignore.
-func OfConfig(ctx context.Context, q *funnel.Question, out *api.Explanation) []api.Hint {
+func OfConfig(ctx context.Context, q *eligibility.Question, out *api.Explanation) []api.Hint {
 	h := &finder{Question: q, out: out}
 	h.configHints(ctx)
 	return h.found.Hints

@@ -14,7 +14,6 @@ import (
 	"k8s.io/apimachinery/pkg/util/duration"
 	"k8s.io/utils/ptr"
 
-	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/funnel"
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/selector"
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/target"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
@@ -141,7 +140,7 @@ func (h *finder) counterHint() {
 
 // allOverdraw adds a hint if the counters of every node with devices for a request allow
 // fewer of them than it needs. It reports whether it did.
-func (h *finder) allOverdraw(f *funnel.Funnel) bool {
+func (h *finder) allOverdraw(f *eligibility.Funnel) bool {
 	var first *overdraft
 	on, likewise := "", 0
 	known := map[*cluster.NodePool]*overdraft{}
@@ -195,7 +194,7 @@ type overdraft struct {
 
 // findOverdraft finds a counter that a request for all devices overdraws in what a
 // node sees of a pool. Devices that are shared take their counters but once.
-func findOverdraft(f *funnel.Funnel, pool *cluster.NodePool, left []cluster.CounterUse) *overdraft {
+func findOverdraft(f *eligibility.Funnel, pool *cluster.NodePool, left []cluster.CounterUse) *overdraft {
 	wanted := map[[2]string]resource.Quantity{}
 	count := 0
 	for i := range pool.Devices {

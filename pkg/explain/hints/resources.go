@@ -12,7 +12,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	resourceapi "k8s.io/api/resource/v1"
 
-	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/funnel"
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/target"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
@@ -23,7 +22,7 @@ import (
 // serve an extended resource that the pod waits for.
 func (h *finder) mixedResourceHints() {
 	pod := h.Pod
-	if pod == nil || h.out.Verdict != api.DoesNotFit || len(funnel.ByPlugin(h.Question)) > 0 {
+	if pod == nil || h.out.Verdict != api.DoesNotFit || len(eligibility.ByPlugin(h.Question)) > 0 {
 		// The headline says it.
 		return
 	}

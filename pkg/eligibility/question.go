@@ -1,7 +1,7 @@
 // Copyright The kubectl-dra Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package funnel
+package eligibility
 
 import (
 	"context"
@@ -13,16 +13,15 @@ import (
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/selector"
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
-	"github.com/kubectl-dra/kubectl-dra/pkg/eligibility"
 )
 
 // Question is the subject of one explanation: a cluster, and the claims to allocate in it
 // together.
 type Question struct {
 	Cluster   *cluster.Cluster
-	Reach     *Reach
+	Reach     *PodReach
 	Selectors *selector.Evaluator
-	Catalog   *eligibility.Catalog
+	Catalog   *Catalog
 	// Pod is the one whose claims these are, nil if no pod uses them. PodClaims are
 	// all that it uses, also those that are allocated.
 	Pod       *corev1.Pod
@@ -34,7 +33,7 @@ type Question struct {
 // NewQuestion asks about the claims of a pod, which can be nil. Who needs devices
 // is not looked at yet.
 func NewQuestion(c *cluster.Cluster, pod *corev1.Pod, claims []cluster.PodClaim) *Question {
-	q := &Question{Cluster: c, Reach: &Reach{}, Pod: pod, PodClaims: claims}
+	q := &Question{Cluster: c, Reach: &PodReach{}, Pod: pod, PodClaims: claims}
 	q.Evaluate(c.Gates.Selectors())
 	return q
 }
@@ -42,7 +41,7 @@ func NewQuestion(c *cluster.Cluster, pod *corev1.Pod, claims []cluster.PodClaim)
 // Evaluate sets the evaluator of selectors for this cluster, which may know answers to
 // other questions. Nothing must have been asked yet.
 func (q *Question) Evaluate(selectors *selector.Evaluator) {
-	q.Selectors, q.Catalog = selectors, eligibility.NewCatalog(q.Cluster, selectors)
+	q.Selectors, q.Catalog = selectors, NewCatalog(q.Cluster, selectors)
 }
 
 // Claim is a claim that is to be allocated.
@@ -89,7 +88,7 @@ func (q *Question) makeFunnels(c *Claim) {
 	for _, alternatives := range cluster.Requests(c.Claim) {
 		funnels := make([]*Funnel, 0, len(alternatives))
 		for _, r := range alternatives {
-			funnels = append(funnels, newFunnel(&eligibility.Checks{
+			funnels = append(funnels, newFunnel(&Checks{
 				Cluster: q.Cluster, Selectors: q.Selectors, Channel: q.Cluster.Gates.Channel(),
 				ExtendedResource: q.extendedResource(c, r),
 				Request:          r, Class: q.Cluster.Snapshot.Class(r.Class), Catalog: q.Catalog,

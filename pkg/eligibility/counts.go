@@ -1,7 +1,7 @@
 // Copyright The kubectl-dra Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package funnel
+package eligibility
 
 import (
 	"context"
@@ -11,7 +11,6 @@ import (
 
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
-	"github.com/kubectl-dra/kubectl-dra/pkg/eligibility"
 )
 
 // Count counts the devices that a node can reach.
@@ -35,7 +34,7 @@ func (f *Funnel) Count(ctx context.Context, pools []*cluster.NodePool, node *cor
 }
 
 func (f *Funnel) countPool(ctx context.Context, c *Counts, pool *cluster.NodePool, node *corev1.Node) {
-	eligibility.EachDevice(pool, func(d *cluster.Device, kept *eligibility.Reason) {
+	EachDevice(pool, func(d *cluster.Device, kept *Reason) {
 		c.Reachable++
 		if kept != nil {
 			if f.OtherClass(d) {

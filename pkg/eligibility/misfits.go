@@ -1,7 +1,7 @@
 // Copyright The kubectl-dra Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package funnel
+package eligibility
 
 import (
 	"fmt"
@@ -12,7 +12,6 @@ import (
 
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
-	"github.com/kubectl-dra/kubectl-dra/pkg/eligibility"
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
 )
 
@@ -22,7 +21,7 @@ func elsewhere(q *Question, claim *resourceapi.ResourceClaim, node *corev1.Node,
 	if selected, err := cluster.AllocatedFor(claim.Status.Allocation, node); selected || err != nil {
 		return fmt.Sprintf("claim %s is allocated, but %s", claim.Name, why)
 	}
-	text := fmt.Sprintf("claim %s is allocated on %s", english.QualifiedName(claim), eligibility.AllocationNodes(claim.Status.Allocation))
+	text := fmt.Sprintf("claim %s is allocated on %s", english.QualifiedName(claim), AllocationNodes(claim.Status.Allocation))
 	var users []string
 	for i := range claim.Status.ReservedFor {
 		c := &claim.Status.ReservedFor[i]
@@ -44,7 +43,7 @@ func elsewhere(q *Question, claim *resourceapi.ResourceClaim, node *corev1.Node,
 // OnlyNode returns the only one of several nodes that the pod selects by nodeSelector, node
 // affinity or name, whatever else keeps it from there; empty where it selects more or
 // fewer.
-func (s *Reach) OnlyNode() string {
+func (s *PodReach) OnlyNode() string {
 	others := 0
 	selected := slices.Clone(s.Candidates[:min(len(s.Candidates), 2)])
 	for i := range s.Unsuitable {
@@ -64,8 +63,8 @@ func (s *Reach) OnlyNode() string {
 
 // ByPlugin lists the nodes that have too little of an extended resource from a device plugin,
 // and lack nothing else: the scheduler does not look for devices of the resource's class there.
-func ByPlugin(q *Question) []eligibility.UnsuitableNode {
-	var nodes []eligibility.UnsuitableNode
+func ByPlugin(q *Question) []UnsuitableNode {
+	var nodes []UnsuitableNode
 	for _, u := range q.Reach.Unsuitable {
 		if m := &u.Misfit; m.Filter == cluster.FilterResources && len(q.Reach.Misfits[u.Node.Name]) == 1 && q.Cluster.Claims.ClassOf(m.Resource) != nil {
 			nodes = append(nodes, u)
@@ -76,7 +75,7 @@ func ByPlugin(q *Question) []eligibility.UnsuitableNode {
 
 // Unsuitable returns a node with its misfits as one: what keeps the pod away, in one
 // reason. Where the pod selects other nodes, nothing else matters.
-func Unsuitable(misfits []eligibility.UnsuitableNode) eligibility.UnsuitableNode {
+func Unsuitable(misfits []UnsuitableNode) UnsuitableNode {
 	all := misfits[0]
 	if all.Misfit.NotSelected() {
 		return all
@@ -90,10 +89,10 @@ func Unsuitable(misfits []eligibility.UnsuitableNode) eligibility.UnsuitableNode
 }
 
 // Misfits tells why the pod cannot use a node at all.
-func Misfits(q *Question, node *corev1.Node) []eligibility.UnsuitableNode {
-	var all []eligibility.UnsuitableNode
+func Misfits(q *Question, node *corev1.Node) []UnsuitableNode {
+	var all []UnsuitableNode
 	add := func(code api.Code, misfit cluster.Misfit, claim *resourceapi.ResourceClaim) {
-		all = append(all, eligibility.UnsuitableNode{Node: node, Misfit: misfit, Code: code, Claim: claim, Reason: misfit.Reason})
+		all = append(all, UnsuitableNode{Node: node, Misfit: misfit, Code: code, Claim: claim, Reason: misfit.Reason})
 	}
 	if q.Pod != nil {
 		for _, misfit := range q.Cluster.Nodes.Fit(q.Pod, node) {
@@ -109,7 +108,7 @@ func Misfits(q *Question, node *corev1.Node) []eligibility.UnsuitableNode {
 			add(api.NodeNotReachable, cluster.Misfit{
 				Reason: elsewhere(q, pc.Claim, node, why),
 				Path:   "status.allocation.nodeSelector",
-				Wanted: eligibility.AllocationNodes(pc.Claim.Status.Allocation),
+				Wanted: AllocationNodes(pc.Claim.Status.Allocation),
 			}, pc.Claim)
 		}
 	}

@@ -1,7 +1,7 @@
 // Copyright The kubectl-dra Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package funnel
+package eligibility
 
 import (
 	"cmp"
@@ -14,7 +14,6 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/selector"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
-	"github.com/kubectl-dra/kubectl-dra/pkg/eligibility"
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
 )
 
@@ -39,13 +38,13 @@ type PlacedSelector struct {
 
 // PlacedSelectors lists the selectors of a request in the order in which the
 // allocator evaluates them.
-func PlacedSelectors(c *eligibility.Checks) []PlacedSelector {
+func PlacedSelectors(c *Checks) []PlacedSelector {
 	var placed []PlacedSelector
 	add := func(source string, object api.ObjectRef, path string, selectors []resourceapi.DeviceSelector) {
 		for i, s := range selectors {
 			if s.CEL != nil {
 				placed = append(placed, PlacedSelector{
-					source, object, fmt.Sprintf("%s[%d].cel.expression", path, i), s.CEL.Expression, eligibility.SelectorLabel(i, len(selectors)),
+					source, object, fmt.Sprintf("%s[%d].cel.expression", path, i), s.CEL.Expression, SelectorLabel(i, len(selectors)),
 				})
 			}
 		}
@@ -77,7 +76,7 @@ func (f *Funnel) Traces(ctx context.Context) []api.SelectorTrace {
 // Trace tells what one expression does to devices, and for which of them it is true.
 // Where it is written is left open. Something before it has decided about as many
 // other devices as are not reached.
-func Trace(ctx context.Context, s *selector.Evaluator, catalog *eligibility.Catalog, expression string, devices []*cluster.Device, notReached int) (trace api.SelectorTrace, passed []*cluster.Device) {
+func Trace(ctx context.Context, s *selector.Evaluator, catalog *Catalog, expression string, devices []*cluster.Device, notReached int) (trace api.SelectorTrace, passed []*cluster.Device) {
 	sel := s.Compile(expression)
 	trace = api.SelectorTrace{Expression: expression, Cost: s.Cost(sel), CostLimit: resourceapi.CELSelectorExpressionMaxCost}
 	r := newTraceReport(sel)
@@ -225,7 +224,7 @@ func (p *partReport) part() api.SelectorPart {
 }
 
 // selectorNotes returns remarks about a selector.
-func selectorNotes(catalog *eligibility.Catalog, sel *selector.Selector, trace *api.SelectorTrace) []string {
+func selectorNotes(catalog *Catalog, sel *selector.Selector, trace *api.SelectorTrace) []string {
 	var notes []string
 	if trace.Cost > trace.CostLimit {
 		notes = append(notes, english.Sentence(CostWarning(trace)))
@@ -259,5 +258,5 @@ func ProblemText(problem *selector.CompileError) string {
 // CostWarning says what becomes of a selector that may cost more than the limit.
 func CostWarning(trace *api.SelectorTrace) string {
 	return fmt.Sprintf("in the worst case it costs %s, the limit is %s, so that the API server refuses it in new objects; where it is stored already, it fails on a device for which it costs more than that",
-		eligibility.CostText(trace.Cost), english.Thousands(trace.CostLimit))
+		CostText(trace.Cost), english.Thousands(trace.CostLimit))
 }

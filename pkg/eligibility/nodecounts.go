@@ -1,11 +1,10 @@
 // Copyright The kubectl-dra Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package funnel
+package eligibility
 
 import (
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
-	"github.com/kubectl-dra/kubectl-dra/pkg/eligibility"
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
 )
 
@@ -17,10 +16,10 @@ type Counts struct {
 	Usable   int
 	Codes    map[api.Code]int
 	Lacks    english.Tally
-	Furthest eligibility.Check
+	Furthest Check
 }
 
-func (c *Counts) record(r *eligibility.Reason) {
+func (c *Counts) record(r *Reason) {
 	if r.Code == api.ClassSelectorFalse {
 		c.OtherClass++
 		return
@@ -29,7 +28,7 @@ func (c *Counts) record(r *eligibility.Reason) {
 	case api.DeviceAllocated, api.CountersExhausted, api.CompatibilityGroupConflict, api.DeviceTainted:
 		c.Usable++
 	case api.CapacityInsufficient:
-		if r.Check == eligibility.CapacityLeft {
+		if r.Check == CapacityLeft {
 			c.Usable++
 		}
 	default:
@@ -54,7 +53,7 @@ func (c *Counts) add(other *Counts) {
 }
 
 // lack describes, after a number, the shortcoming of devices.
-func lack(r *eligibility.Reason) string {
+func lack(r *Reason) string {
 	if r.Lack != "" {
 		return r.Lack
 	}

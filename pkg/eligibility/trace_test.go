@@ -1,7 +1,7 @@
 // Copyright The kubectl-dra Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package funnel_test
+package eligibility_test
 
 import (
 	"fmt"
@@ -13,7 +13,6 @@ import (
 
 	tc "github.com/kubectl-dra/kubectl-dra/internal/testcluster"
 	"github.com/kubectl-dra/kubectl-dra/internal/testquestion"
-	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/funnel"
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/selector"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
@@ -48,7 +47,7 @@ func traceOf(t *testing.T, expression string, list ...tc.DeviceWrapper) api.Sele
 	t.Helper()
 	s := selector.New(dracel.Features{EnableConsumableCapacity: true, EnableListTypeAttributes: true}, true)
 	facts := cluster.New(tc.Cluster(tc.Nodes("n1"), tc.Pool("n1", list...)))
-	f := &funnel.Funnel{Checks: &eligibility.Checks{
+	f := &eligibility.Funnel{Checks: &eligibility.Checks{
 		Selectors: s, Catalog: eligibility.NewCatalog(facts, s),
 		Request: &cluster.Request{Claim: &resourceapi.ResourceClaim{}, Selectors: tc.CELSelectors(expression)},
 	}, Devices: facts.Pools.Devices()}
@@ -171,7 +170,7 @@ func compareParts(parts []api.SelectorPart, total int) string {
 		if sum := o.True + o.False + o.Fails + o.NotEvaluated; sum != total {
 			return fmt.Sprintf("%s: counts %d devices of %d", parts[i].Expression, sum, total)
 		}
-		if seen > o.True+o.False+o.Fails || len(parts[i].Values) > funnel.MaxValues {
+		if seen > o.True+o.False+o.Fails || len(parts[i].Values) > eligibility.MaxValues {
 			return fmt.Sprintf("%s: %d values of %+v", parts[i].Expression, seen, o)
 		}
 		if problem := compareParts(parts[i].Operands, total); problem != "" {
@@ -188,7 +187,7 @@ func TestManyValues(t *testing.T) {
 		list = append(list, tc.Device(fmt.Sprintf("d%02d", i), "model="+fmt.Sprintf("m%d", i)).WithInt("a", int64(i%2)))
 	}
 	trace := traceOf(t, `device.attributes["gpu.example.com"].model != "m3" && device.attributes["gpu.example.com"].a == 1`, list...)
-	if got := trace.Parts[0]; len(got.Values) != funnel.MaxValues || got.MoreValues != 20 || outcomesText(got.Outcomes) != "29/1/0/0" {
+	if got := trace.Parts[0]; len(got.Values) != eligibility.MaxValues || got.MoreValues != 20 || outcomesText(got.Outcomes) != "29/1/0/0" {
 		t.Errorf("got %+v", got)
 	}
 	if got := trace.Parts[1]; len(got.Values) != 2 || got.Values[0].Count != 15 || outcomesText(got.Outcomes) != "14/15/0/1" {

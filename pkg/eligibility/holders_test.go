@@ -1,7 +1,7 @@
 // Copyright The kubectl-dra Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package funnel
+package eligibility
 
 import (
 	"testing"
@@ -11,7 +11,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
-	"github.com/kubectl-dra/kubectl-dra/pkg/eligibility"
 )
 
 func TestHoldersText(t *testing.T) {
@@ -37,13 +36,13 @@ func TestHoldersCountsDevicesByNamespace(t *testing.T) {
 	claim := func(namespace, name string) *resourceapi.ResourceClaim {
 		return &resourceapi.ResourceClaim{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}}
 	}
-	group := newRejectionGroup(&eligibility.Reason{Code: api.DeviceAllocated})
+	group := newRejectionGroup(&Reason{Code: api.DeviceAllocated})
 	group.claims[claim("a", "x")], group.claims[claim("b", "x")], group.claims[claim("b", "y")] = 4, 3, 2
 	want := &api.Holders{Claims: 3, Namespaces: []api.NamespaceCount{{Namespace: "b", Devices: 5}, {Namespace: "a", Devices: 4}}}
 	if diff := cmp.Diff(want, group.holders()); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	if group := newRejectionGroup(&eligibility.Reason{Code: api.DeviceTainted}); group.holders() != nil {
+	if group := newRejectionGroup(&Reason{Code: api.DeviceTainted}); group.holders() != nil {
 		t.Error("devices that are not allocated have holders")
 	}
 }

@@ -1,7 +1,7 @@
 // Copyright The kubectl-dra Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package funnel
+package eligibility
 
 import (
 	"context"
@@ -11,29 +11,28 @@ import (
 
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
-	"github.com/kubectl-dra/kubectl-dra/pkg/eligibility"
 )
 
-// Reach has the nodes as one explanation sees them: where the pod may go, where it may not,
+// PodReach has the nodes as one explanation sees them: where the pod may go, where it may not,
 // and the pools that each node can reach.
-type Reach struct {
+type PodReach struct {
 	Candidates []*corev1.Node
 	// Unsuitable has the first misfit of each node that the pod cannot use,
 	// Misfits all of them by the node's name.
-	Unsuitable []eligibility.UnsuitableNode
-	Misfits    map[string][]eligibility.UnsuitableNode
+	Unsuitable []UnsuitableNode
+	Misfits    map[string][]UnsuitableNode
 	// Pools are the pools of each candidate, in the allocator's order.
 	Pools map[string][]*cluster.NodePool
 }
 
 // Funnel accounts for every device of every pool for one request.
 type Funnel struct {
-	Checks  *eligibility.Checks
+	Checks  *Checks
 	Request *cluster.Request
 	// Devices are not for changing: other funnels have them, too.
 	Devices []cluster.Device
 	// reasons has the furthest reason over all nodes.
-	reasons cluster.DeviceTable[*eligibility.Reason]
+	reasons cluster.DeviceTable[*Reason]
 	// Eligible counts the eligible devices by node.
 	Eligible map[string]int
 	// shared counts the eligible devices of the pools that look the same to
@@ -60,7 +59,7 @@ func OnNode(pool *cluster.NodePool, node *corev1.Node) PoolOnNode {
 }
 
 // newFunnel makes a funnel that has no devices yet.
-func newFunnel(c *eligibility.Checks) *Funnel {
+func newFunnel(c *Checks) *Funnel {
 	return &Funnel{
 		Checks: c, Request: c.Request,
 		Eligible: make(map[string]int),
@@ -77,7 +76,7 @@ func (f *Funnel) addAll(ctx context.Context) {
 }
 
 // addNodes notes what becomes of all devices on the nodes of a cluster.
-func (f *Funnel) addNodes(ctx context.Context, s *Reach) error {
+func (f *Funnel) addNodes(ctx context.Context, s *PodReach) error {
 	for _, node := range s.Candidates {
 		if err := ctx.Err(); err != nil {
 			return err
@@ -95,7 +94,7 @@ func (f *Funnel) addNodes(ctx context.Context, s *Reach) error {
 
 // findOtherClasses finds the devices of other classes, which no further check is made for.
 func (f *Funnel) findOtherClasses(ctx context.Context) {
-	var r *eligibility.Reason
+	var r *Reason
 	together := false
 	for i := range f.Devices {
 		d := &f.Devices[i]
@@ -113,7 +112,7 @@ func (f *Funnel) findOtherClasses(ctx context.Context) {
 }
 
 // record keeps the reason that got a device furthest.
-func (f *Funnel) record(d *cluster.Device, r *eligibility.Reason) {
+func (f *Funnel) record(d *cluster.Device, r *Reason) {
 	have, known := f.reasons.Get(d)
 	if !known || have != nil && have.Code != api.ClassSelectorFalse && (r == nil || r.Check > have.Check) {
 		f.reasons.Set(d, r)
@@ -122,7 +121,7 @@ func (f *Funnel) record(d *cluster.Device, r *eligibility.Reason) {
 
 // Reason returns the furthest reason against a device over all nodes, nil if it is eligible
 // on at least one.
-func (f *Funnel) Reason(d *cluster.Device) *eligibility.Reason {
+func (f *Funnel) Reason(d *cluster.Device) *Reason {
 	r, _ := f.reasons.Get(d)
 	return r
 }
@@ -135,7 +134,7 @@ func (f *Funnel) addPool(ctx context.Context, node *corev1.Node, pool *cluster.N
 		return count
 	}
 	count := 0
-	eligibility.EachDevice(pool, func(d *cluster.Device, r *eligibility.Reason) {
+	EachDevice(pool, func(d *cluster.Device, r *Reason) {
 		if f.OtherClass(d) {
 			return
 		}
@@ -155,16 +154,16 @@ func (f *Funnel) addPool(ctx context.Context, node *corev1.Node, pool *cluster.N
 
 // addUnsuitable notes the nodes that the pod cannot use for the devices that
 // they have, of a device for several of them the first.
-func (f *Funnel) addUnsuitable(s *Reach) {
+func (f *Funnel) addUnsuitable(s *PodReach) {
 	seen := map[*cluster.NodePool]bool{}
 	for _, u := range s.Unsuitable {
-		r := eligibility.UnsuitableReason(u)
+		r := UnsuitableReason(u)
 		for _, pool := range s.Pools[u.Node.Name] {
 			if seen[pool] {
 				continue
 			}
 			seen[pool] = true
-			eligibility.EachDevice(pool, func(d *cluster.Device, _ *eligibility.Reason) {
+			EachDevice(pool, func(d *cluster.Device, _ *Reason) {
 				if d.Slice.Spec.Pool.Generation == pool.Pool.Generation {
 					f.record(d, r)
 				}
@@ -181,10 +180,10 @@ func (f *Funnel) addRest() {
 			continue
 		}
 		if slices.Contains(d.Pool.Obsolete, d.Slice) {
-			f.record(d, eligibility.ObsoleteReason(d.Pool))
+			f.record(d, ObsoleteReason(d.Pool))
 			continue
 		}
-		f.record(d, eligibility.Unreached(f.Checks.Cluster.Snapshot, d))
+		f.record(d, Unreached(f.Checks.Cluster.Snapshot, d))
 	}
 }
 
@@ -201,11 +200,11 @@ func (f *Funnel) OtherClass(d *cluster.Device) bool {
 
 // addOnly accounts for the devices that one node can reach, whatever else
 // keeps the pod away from it.
-func (f *Funnel) addOnly(ctx context.Context, s *Reach, node *corev1.Node) {
+func (f *Funnel) addOnly(ctx context.Context, s *PodReach, node *corev1.Node) {
 	f.apart = true
 	for i := range s.Pools[node.Name] {
-		eligibility.EachDevice(s.Pools[node.Name][i], func(d *cluster.Device, r *eligibility.Reason) {
-			if r != nil && !eligibility.DeviceReaches(d, node) {
+		EachDevice(s.Pools[node.Name][i], func(d *cluster.Device, r *Reason) {
+			if r != nil && !DeviceReaches(d, node) {
 				return
 			}
 			f.Devices = append(f.Devices, *d)

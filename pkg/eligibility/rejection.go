@@ -1,7 +1,7 @@
 // Copyright The kubectl-dra Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package funnel
+package eligibility
 
 import (
 	"cmp"
@@ -16,7 +16,6 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/selector"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
-	"github.com/kubectl-dra/kubectl-dra/pkg/eligibility"
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
 )
 
@@ -105,14 +104,14 @@ type rejectionKey struct {
 
 // rejectionGroup collects the devices that one check rejects.
 type rejectionGroup struct {
-	check eligibility.Check
+	check Check
 	code  api.Code
 	label string
 	// requirement is the requirement of the reasons; empty if they have different ones.
 	requirement string
 	// brief counts the devices with reasons that fewer words can describe, with their
 	// requirements.
-	brief map[*eligibility.Reason]int
+	brief map[*Reason]int
 	// devices has them as they were added, of which there are count.
 	devices [][]cluster.Device
 	count   int
@@ -140,15 +139,15 @@ type rejectionGroup struct {
 // nameValue is the value that something has.
 type nameValue struct{ name, value string }
 
-func newRejectionGroup(r *eligibility.Reason) *rejectionGroup {
+func newRejectionGroup(r *Reason) *rejectionGroup {
 	return &rejectionGroup{
 		check: r.Check, code: r.Code, label: r.Label, requirement: r.Requirement(),
-		brief: map[*eligibility.Reason]int{}, texts: english.Tally{}, values: map[string]nameValue{}, hints: english.Tally{}, taintedBy: english.Tally{}, hintDrivers: map[string]string{}, lacks: r.Lacks, drivers: english.Tally{}, facts: map[api.Evidence]int{}, claims: map[*resourceapi.ResourceClaim]int{}, where: english.Tally{}, pools: english.Tally{},
+		brief: map[*Reason]int{}, texts: english.Tally{}, values: map[string]nameValue{}, hints: english.Tally{}, taintedBy: english.Tally{}, hintDrivers: map[string]string{}, lacks: r.Lacks, drivers: english.Tally{}, facts: map[api.Evidence]int{}, claims: map[*resourceapi.ResourceClaim]int{}, where: english.Tally{}, pools: english.Tally{},
 	}
 }
 
 // add adds devices that are rejected for the same reason, see [Funnel.rejectedWith].
-func (g *rejectionGroup) add(devices []cluster.Device, r *eligibility.Reason) {
+func (g *rejectionGroup) add(devices []cluster.Device, r *Reason) {
 	d, n := &devices[0], len(devices)
 	g.devices, g.count = append(g.devices, devices), g.count+n
 	g.texts[r.Text] += n
@@ -256,7 +255,7 @@ func (g *rejectionGroup) message(r *cluster.Request) string {
 		message += g.lacking(r.Class)
 	}
 	if len(g.taintedBy) > 0 {
-		message += fmt.Sprintf(", set by %s%s", english.JoinAnd(g.taintedBy.Sorted()), eligibility.SinceText(g.tainted))
+		message += fmt.Sprintf(", set by %s%s", english.JoinAnd(g.taintedBy.Sorted()), SinceText(g.tainted))
 	}
 	if hint := g.hint(); hint != "" {
 		message += "; " + hint
@@ -270,7 +269,7 @@ func (g *rejectionGroup) shorten() {
 	for r := range g.brief {
 		several = several || r.Requirement() != g.requirement
 	}
-	if len(g.brief) == 0 || !several && len(g.texts) <= eligibility.MaxTexts {
+	if len(g.brief) == 0 || !several && len(g.texts) <= MaxTexts {
 		return
 	}
 	g.texts = english.Tally{}
@@ -315,7 +314,7 @@ func (g *rejectionGroup) rest(texts []string) int {
 // the number of devices that it is about: "memory is 80Gi on 12 devices", "141Gi on
 // 4", "2 other values on 3".
 func (g *rejectionGroup) several(all []string) []string {
-	texts, others := all[:min(len(all), eligibility.MaxTexts)], all[min(len(all), eligibility.MaxTexts):]
+	texts, others := all[:min(len(all), MaxTexts)], all[min(len(all), MaxTexts):]
 	first := g.values[texts[0]]
 	oneName := !slices.ContainsFunc(texts, func(text string) bool {
 		return g.values[text].value == "" || g.values[text].name != first.name
