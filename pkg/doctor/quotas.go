@@ -12,12 +12,12 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/kubectl-dra/kubectl-dra/pkg/admission"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
 	"github.com/kubectl-dra/kubectl-dra/pkg/lifecycle"
 	"github.com/kubectl-dra/kubectl-dra/pkg/shell"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/kinds"
 )
 
 func quotaChecks() []Check {
@@ -59,13 +59,13 @@ func findMissingQuotaClasses(_ context.Context, in *cluster) ([]api.Finding, err
 	var found []api.Finding
 	for _, quota := range in.cluster.Snapshot.Quotas {
 		for _, key := range slices.Sorted(maps.Keys(quota.Spec.Hard)) {
-			class, ok := admission.QuotaClass(key)
+			class, ok := kinds.QuotaClass(key)
 			if !ok || slices.Contains(names, class) {
 				continue
 			}
 			f := api.Finding{
 				Objects:  []api.ObjectRef{api.RefTo(kindQuota, quota)},
-				Message:  fmt.Sprintf("quota %s of namespace %s: %s", quota.Name, quota.Namespace, admission.MissingClassText(class)),
+				Message:  fmt.Sprintf("quota %s of namespace %s: %s", quota.Name, quota.Namespace, kinds.MissingQuotaClassText(class)),
 				Evidence: []api.Evidence{{Object: api.RefTo(kindQuota, quota), Path: fmt.Sprintf("spec.hard[%q]", key), Found: class, Required: "a DeviceClass that exists"}},
 				Remedy: &api.NextStep{
 					Actor: api.ActorAdmin, Text: "correct the name of the class in the key",
@@ -108,7 +108,7 @@ func findTightQuotas(_ context.Context, in *cluster) ([]api.Finding, error) {
 // countsDevices reports whether a quota of a resource counts claims or devices.
 func countsDevices(in *cluster, name corev1.ResourceName) bool {
 	extended, requested := strings.CutPrefix(string(name), corev1.DefaultResourceRequestsPrefix)
-	return name == admission.ClaimCount || strings.HasSuffix(string(name), corev1.ResourceClaimsPerClass) ||
+	return name == kinds.QuotaOfClaims || strings.HasSuffix(string(name), corev1.ResourceClaimsPerClass) ||
 		strings.HasPrefix(string(name), corev1.ResourceImplicitExtendedClaimsPerClass) ||
 		requested && in.cluster.Claims.ClassOf(corev1.ResourceName(extended)) != nil
 }

@@ -13,11 +13,11 @@ import (
 	resourceapi "k8s.io/api/resource/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 
-	"github.com/kubectl-dra/kubectl-dra/pkg/admission"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/kinds"
 )
 
 func adminChecks() []Check {
@@ -149,7 +149,7 @@ func quotaClasses(in *input) (found []finding) {
 	}
 	decodedAs(in, func(o *object, quota *corev1.ResourceQuota) {
 		for _, key := range slices.Sorted(maps.Keys(quota.Spec.Hard)) {
-			class, ok := admission.QuotaClass(key)
+			class, ok := kinds.QuotaClass(key)
 			if !ok || in.byClass[class] != nil {
 				continue
 			}
@@ -159,7 +159,7 @@ func quotaClasses(in *input) (found []finding) {
 			}
 			f := finding{
 				object: o, path: fmt.Sprintf("spec.hard[%q]", key), found: class, required: near,
-				message: admission.MissingClassText(class), advice: "correct the name of the class",
+				message: kinds.MissingQuotaClassText(class), advice: "correct the name of the class",
 			}
 			if near != "" {
 				f.advice = "did you mean " + near + "?"

@@ -10,9 +10,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/kubectl-dra/kubectl-dra/pkg/admission"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/kinds"
 )
 
 // Apply returns a snapshot in which objects were applied that all have a namespace. Containers
@@ -27,14 +27,14 @@ func Apply(snap, objects *snapshot.Snapshot) *snapshot.Snapshot {
 	}
 	for i, pod := range completed.Pods {
 		if ranges := limits(pod.Namespace); len(ranges) > 0 && snap.Pod(pod.Namespace, pod.Name) == nil {
-			completed.Pods[i] = admission.WithDefaults(ranges, pod)
+			completed.Pods[i] = kinds.WithLimitDefaults(ranges, pod)
 		}
 	}
 	for i, w := range completed.Workloads {
 		if ranges := limits(w.Namespace); len(ranges) > 0 {
 			completed.Workloads[i] = w.DeepCopy()
 			template := &completed.Workloads[i].Template
-			admission.SetDefaults(ranges, &template.ObjectMeta, &template.Spec)
+			kinds.SetLimitDefaults(ranges, &template.ObjectMeta, &template.Spec)
 		}
 	}
 	return snap.With(&completed)

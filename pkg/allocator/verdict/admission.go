@@ -8,12 +8,12 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/kubectl-dra/kubectl-dra/pkg/admission"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/eligibility"
 	"github.com/kubectl-dra/kubectl-dra/pkg/lifecycle"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/kinds"
 )
 
 // finder collects the obstacles of one pod, and the possible ones.
@@ -34,7 +34,7 @@ func (f *finder) refusals() []Obstacle {
 		return nil
 	}
 	var obstacles []Obstacle
-	note := func(code api.Code, stage api.Stage, refusals []admission.Refusal) {
+	note := func(code api.Code, stage api.Stage, refusals []kinds.Refusal) {
 		for _, r := range refusals {
 			o := Obstacle{Code: code, Stage: stage}
 			o.Reason = r.Reason
@@ -52,17 +52,17 @@ func (f *finder) refusals() []Obstacle {
 	}
 	if newPod {
 		ranges := inNamespace(f.Cluster.Snapshot.LimitRanges, namespace)
-		pod = admission.WithDefaults(ranges, pod)
+		pod = kinds.WithLimitDefaults(ranges, pod)
 		f.unknownAdmission(snapshot.ResourceLimitRanges, "LimitRanges", namespace)
-		note(api.LimitRangeViolated, "", admission.LimitRefusals(ranges, pod))
+		note(api.LimitRangeViolated, "", kinds.LimitRefusals(ranges, pod))
 	}
 	f.unknownAdmission(snapshot.ResourceQuotas, "ResourceQuotas", namespace)
 	quotas := inNamespace(f.Cluster.Snapshot.Quotas, namespace)
 	if newPod {
-		note(api.QuotaExceeded, "", admission.PodRefusals(quotas, pod))
+		note(api.QuotaExceeded, "", kinds.PodQuotaRefusals(quotas, pod))
 	}
 	if len(created) > 0 {
-		note(api.QuotaExceeded, stage, admission.ClaimRefusals(quotas, extendedNames(f.Question), created...))
+		note(api.QuotaExceeded, stage, kinds.ClaimQuotaRefusals(quotas, extendedNames(f.Question), created...))
 	}
 	return obstacles
 }
@@ -90,12 +90,12 @@ func toBeCreated(q *eligibility.Question) ([]corev1.ResourceList, api.Stage) {
 				// The scheduler creates it.
 				stage = api.StageAllocation
 			}
-			usages = append(usages, admission.ClaimUsage(&pc.Claim.Spec, extendedNames(q), admission.PodUsage(pod)))
+			usages = append(usages, kinds.ClaimQuotaUsage(&pc.Claim.Spec, extendedNames(q), kinds.PodQuotaUsage(pod)))
 		case pc.ExtendedResources, !pc.Generated && (!pc.Claim.CreationTimestamp.IsZero() || q.Cluster.Snapshot.Claim(pc.Claim.Namespace, pc.Claim.Name) == nil):
 		case pc.Generated && pod == nil:
 			// A template alone creates nothing.
 		default:
-			usages = append(usages, admission.ClaimUsage(&pc.Claim.Spec, extendedNames(q), nil))
+			usages = append(usages, kinds.ClaimQuotaUsage(&pc.Claim.Spec, extendedNames(q), nil))
 		}
 	}
 	return usages, stage
@@ -103,11 +103,11 @@ func toBeCreated(q *eligibility.Question) ([]corev1.ResourceList, api.Stage) {
 
 // extendedNames says which extended resource each class stands for, nil where the
 // cluster has no extended resources by DRA.
-func extendedNames(q *eligibility.Question) admission.Classes {
+func extendedNames(q *eligibility.Question) kinds.QuotaClasses {
 	if !q.Cluster.Gates.Enabled("DRAExtendedResource") {
 		return nil
 	}
-	classes := admission.Classes{}
+	classes := kinds.QuotaClasses{}
 	for _, class := range q.Cluster.Snapshot.Classes {
 		if class.Spec.ExtendedResourceName != nil {
 			classes[class.Name] = *class.Spec.ExtendedResourceName

@@ -4,18 +4,18 @@
 package verdict
 
 import (
-	"github.com/kubectl-dra/kubectl-dra/pkg/admission"
 	"github.com/kubectl-dra/kubectl-dra/pkg/eligibility"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/kinds"
 )
 
 // QuotaLimits returns how many copies of a question's pod ResourceQuotas allow, with their
 // claims. Without withPod, only the claims count.
-func QuotaLimits(q *eligibility.Question, withPod bool) []admission.QuotaLimit {
+func QuotaLimits(q *eligibility.Question, withPod bool) []kinds.QuotaLimit {
 	quotas := inNamespace(q.Cluster.Snapshot.Quotas, q.Pod.Namespace)
 	created, _ := toBeCreated(q)
-	pod := admission.WithDefaults(inNamespace(q.Cluster.Snapshot.LimitRanges, q.Pod.Namespace), q.Pod)
+	pod := kinds.WithLimitDefaults(inNamespace(q.Cluster.Snapshot.LimitRanges, q.Pod.Namespace), q.Pod)
 	if !withPod {
 		pod = nil
 	}
-	return admission.QuotaLimits(quotas, extendedNames(q), pod, created...)
+	return kinds.QuotaLimits(quotas, extendedNames(q), pod, created...)
 }

@@ -13,10 +13,10 @@ import (
 	resourcehelper "k8s.io/component-helpers/resource"
 	"k8s.io/utils/ptr"
 
-	"github.com/kubectl-dra/kubectl-dra/pkg/admission"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/kinds"
 	"github.com/kubectl-dra/kubectl-dra/pkg/whatif"
 )
 
@@ -130,7 +130,7 @@ func (l *lowering) set(in *corev1.ResourceRequirements, path, where string, befo
 	}
 	l.loss = max(l.loss, lossOf(after.MilliValue(), before.MilliValue()))
 	text := fmt.Sprintf("%s instead of %s in %s", after.String(), before.String(), where)
-	if admission.HasDefaultRequest(l.pod, where, l.name) {
+	if kinds.HasDefaultRequest(l.pod, where, l.name) {
 		text = fmt.Sprintf("%s in %s, which has %s from a LimitRange", after.String(), where, before.String())
 	}
 	l.texts = append(l.texts, text)

@@ -1,7 +1,7 @@
 // Copyright The kubectl-dra Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package admission
+package kinds
 
 import (
 	"maps"
@@ -25,18 +25,18 @@ type QuotaLimit struct {
 
 // QuotaLimits lists the limits of the number of equal pods, in the order of the quotas and
 // resources. Pod is nil if only claims count; claims are the usages of each pod's claims.
-func QuotaLimits(quotas []*corev1.ResourceQuota, classes Classes, pod *corev1.Pod, claims ...corev1.ResourceList) []QuotaLimit {
+func QuotaLimits(quotas []*corev1.ResourceQuota, classes QuotaClasses, pod *corev1.Pod, claims ...corev1.ResourceList) []QuotaLimit {
 	var limits []QuotaLimit
 	for _, quota := range quotas {
 		needed := corev1.ResourceList{}
-		if pod != nil && inScope(quota, pod) {
-			add(needed, PodUsage(pod))
+		if pod != nil && inQuotaScope(quota, pod) {
+			addResources(needed, PodQuotaUsage(pod))
 		}
 		if len(quota.Spec.Scopes) == 0 && quota.Spec.ScopeSelector == nil {
 			for _, claim := range claims {
 				counted := maps.Clone(claim)
 				maps.DeleteFunc(counted, func(name corev1.ResourceName, _ resource.Quantity) bool { return !claimMatches(name, classes) })
-				add(needed, counted)
+				addResources(needed, counted)
 			}
 		}
 		for _, name := range slices.Sorted(maps.Keys(quota.Status.Hard)) {
@@ -47,7 +47,7 @@ func QuotaLimits(quotas []*corev1.ResourceQuota, classes Classes, pod *corev1.Po
 			left := quota.Status.Hard[name]
 			left = left.DeepCopy()
 			left.Sub(quota.Status.Used[name])
-			copies := times(left, need)
+			copies := timesIn(left, need)
 			full := *quota
 			full.Status.Used = maps.Clone(quota.Status.Used)
 			if full.Status.Used == nil {
@@ -60,7 +60,7 @@ func QuotaLimits(quotas []*corev1.ResourceQuota, classes Classes, pod *corev1.Po
 			used.Add(taken)
 			full.Status.Used[name] = used
 			limit := QuotaLimit{Quota: quota.Name, Resource: name, Copies: copies}
-			if refusals := exceeded(&full, corev1.ResourceList{name: need}, func(corev1.ResourceName) bool { return true }); len(refusals) > 0 {
+			if refusals := exceededQuota(&full, corev1.ResourceList{name: need}, func(corev1.ResourceName) bool { return true }); len(refusals) > 0 {
 				limit.Refusal = refusals[0]
 			}
 			limits = append(limits, limit)
@@ -69,8 +69,8 @@ func QuotaLimits(quotas []*corev1.ResourceQuota, classes Classes, pod *corev1.Po
 	return limits
 }
 
-// times returns how often a quantity is contained in another one.
-func times(whole, part resource.Quantity) int {
+// timesIn returns how often a quantity is contained in another one.
+func timesIn(whole, part resource.Quantity) int {
 	return max(0, sort.Search(math.MaxInt32, func(n int) bool {
 		sum := part.DeepCopy()
 		return !sum.Mul(int64(n)) || sum.Cmp(whole) > 0

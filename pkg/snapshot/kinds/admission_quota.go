@@ -1,7 +1,7 @@
 // Copyright The kubectl-dra Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package admission
+package kinds
 
 import (
 	"fmt"
@@ -29,20 +29,20 @@ type Refusal struct {
 	Used, Hard, Need resource.Quantity
 }
 
-// ClaimCount is the resource that counts claims, whatever their devices.
-const ClaimCount = corev1.ResourceName("count/resourceclaims.resource.k8s.io")
+// QuotaOfClaims is the resource that counts claims, whatever their devices.
+const QuotaOfClaims = corev1.ResourceName("count/resourceclaims.resource.k8s.io")
 
-// Classes returns the extended resource of a DeviceClass, by the name of the class; empty
+// QuotaClasses returns the extended resource of a DeviceClass, by the name of the class; empty
 // for none. It is nil if DRAExtendedResource is off.
-type Classes map[string]string
+type QuotaClasses map[string]string
 
-// ClaimUsage returns the usage of a claim (Usage in
+// ClaimQuotaUsage returns the usage of a claim (Usage in
 // pkg/quota/v1/evaluator/core/resource_claims.go of Kubernetes v1.37.1): one claim, and for
 // each class the devices that it can get at most. Admin access makes no difference. pod is
 // the usage of its pod, if the scheduler makes the claim for the pod's extended resources,
 // else nil.
-func ClaimUsage(spec *resourceapi.ResourceClaimSpec, classes Classes, pod corev1.ResourceList) corev1.ResourceList {
-	usage := corev1.ResourceList{ClaimCount: *resource.NewQuantity(1, resource.DecimalSI)}
+func ClaimQuotaUsage(spec *resourceapi.ResourceClaimSpec, classes QuotaClasses, pod corev1.ResourceList) corev1.ResourceList {
+	usage := corev1.ResourceList{QuotaOfClaims: *resource.NewQuantity(1, resource.DecimalSI)}
 	devices := map[string]int64{}
 	for i := range spec.Devices.Requests {
 		r := &spec.Devices.Requests[i]
@@ -93,8 +93,8 @@ func deviceCount(mode resourceapi.DeviceAllocationMode, count int64) int64 {
 
 // claimMatches reports whether a quota of a resource counts claims
 // (MatchingResources).
-func claimMatches(name corev1.ResourceName, classes Classes) bool {
-	if name == ClaimCount || strings.HasSuffix(string(name), corev1.ResourceClaimsPerClass) {
+func claimMatches(name corev1.ResourceName, classes QuotaClasses) bool {
+	if name == QuotaOfClaims || strings.HasSuffix(string(name), corev1.ResourceClaimsPerClass) {
 		return true
 	}
 	if class, implicit := strings.CutPrefix(string(name), corev1.ResourceImplicitExtendedClaimsPerClass); implicit {
@@ -104,9 +104,9 @@ func claimMatches(name corev1.ResourceName, classes Classes) bool {
 	return requested && slices.Contains(slices.Collect(maps.Values(classes)), extended)
 }
 
-// PodUsage returns the usage of a pod that does not exist yet (PodUsageFunc in
+// PodQuotaUsage returns the usage of a pod that does not exist yet (PodUsageFunc in
 // pkg/quota/v1/evaluator/core/pods.go).
-func PodUsage(pod *corev1.Pod) corev1.ResourceList {
+func PodQuotaUsage(pod *corev1.Pod) corev1.ResourceList {
 	one := *resource.NewQuantity(1, resource.DecimalSI)
 	usage := computeUsage(resourcehelper.PodRequests(pod, resourcehelper.PodResourcesOptions{}), resourcehelper.PodLimits(pod, resourcehelper.PodResourcesOptions{}))
 	usage[corev1.ResourcePods], usage["count/pods"] = one, one
@@ -133,12 +133,12 @@ func computeUsage(requests, limits corev1.ResourceList) corev1.ResourceList {
 	return usage
 }
 
-// ClaimRefusals returns the quotas that refuse claims with these usages, in the order in
+// ClaimQuotaRefusals returns the quotas that refuse claims with these usages, in the order in
 // which they are created.
-func ClaimRefusals(quotas []*corev1.ResourceQuota, classes Classes, usages ...corev1.ResourceList) []Refusal {
+func ClaimQuotaRefusals(quotas []*corev1.ResourceQuota, classes QuotaClasses, usages ...corev1.ResourceList) []Refusal {
 	total := corev1.ResourceList{}
 	for _, usage := range usages {
-		add(total, usage)
+		addResources(total, usage)
 	}
 	var refusals []Refusal
 	for _, quota := range quotas {
@@ -146,28 +146,28 @@ func ClaimRefusals(quotas []*corev1.ResourceQuota, classes Classes, usages ...co
 			// No scope matches a claim.
 			continue
 		}
-		refusals = append(refusals, exceeded(quota, total, func(name corev1.ResourceName) bool { return claimMatches(name, classes) })...)
+		refusals = append(refusals, exceededQuota(quota, total, func(name corev1.ResourceName) bool { return claimMatches(name, classes) })...)
 	}
 	return refusals
 }
 
-// PodRefusals returns the quotas that refuse the pod.
-func PodRefusals(quotas []*corev1.ResourceQuota, pod *corev1.Pod) []Refusal {
-	usage := PodUsage(pod)
+// PodQuotaRefusals returns the quotas that refuse the pod.
+func PodQuotaRefusals(quotas []*corev1.ResourceQuota, pod *corev1.Pod) []Refusal {
+	usage := PodQuotaUsage(pod)
 	var refusals []Refusal
 	for _, quota := range quotas {
-		if !inScope(quota, pod) {
+		if !inQuotaScope(quota, pod) {
 			continue
 		}
-		refusals = append(refusals, unspecified(quota, pod)...)
-		refusals = append(refusals, exceeded(quota, usage, func(corev1.ResourceName) bool { return true })...)
+		refusals = append(refusals, unspecifiedInQuota(quota, pod)...)
+		refusals = append(refusals, exceededQuota(quota, usage, func(corev1.ResourceName) bool { return true })...)
 	}
 	return refusals
 }
 
-// exceeded compares used and needed quantities with a quota (CheckRequest in
+// exceededQuota compares used and needed quantities with a quota (CheckRequest in
 // k8s.io/apiserver/pkg/admission/plugin/resourcequota).
-func exceeded(quota *corev1.ResourceQuota, needed corev1.ResourceList, counts func(corev1.ResourceName) bool) []Refusal {
+func exceededQuota(quota *corev1.ResourceQuota, needed corev1.ResourceList, counts func(corev1.ResourceName) bool) []Refusal {
 	var refusals []Refusal
 	for _, name := range slices.Sorted(maps.Keys(quota.Status.Hard)) {
 		need, found := needed[name]
@@ -191,9 +191,9 @@ func exceeded(quota *corev1.ResourceQuota, needed corev1.ResourceList, counts fu
 	return refusals
 }
 
-// unspecified returns the refusal by a quota of CPU or memory of a pod with containers
+// unspecifiedInQuota returns the refusal by a quota of CPU or memory of a pod with containers
 // without requests (Constraints in pods.go).
-func unspecified(quota *corev1.ResourceQuota, pod *corev1.Pod) []Refusal {
+func unspecifiedInQuota(quota *corev1.ResourceQuota, pod *corev1.Pod) []Refusal {
 	if resourcehelper.IsPodLevelResourcesSet(pod) {
 		return nil
 	}
@@ -214,9 +214,9 @@ func unspecified(quota *corev1.ResourceQuota, pod *corev1.Pod) []Refusal {
 	return nil
 }
 
-// inScope reports whether a quota counts the pod (podMatchesScopeFunc). An unknown scope
+// inQuotaScope reports whether a quota counts the pod (podMatchesScopeFunc). An unknown scope
 // matches nothing.
-func inScope(quota *corev1.ResourceQuota, pod *corev1.Pod) bool {
+func inQuotaScope(quota *corev1.ResourceQuota, pod *corev1.Pod) bool {
 	scopes := make([]corev1.ScopedResourceSelectorRequirement, 0, len(quota.Spec.Scopes))
 	for _, scope := range quota.Spec.Scopes {
 		scopes = append(scopes, corev1.ScopedResourceSelectorRequirement{ScopeName: scope, Operator: corev1.ScopeSelectorOpExists})
@@ -224,10 +224,10 @@ func inScope(quota *corev1.ResourceQuota, pod *corev1.Pod) bool {
 	if quota.Spec.ScopeSelector != nil {
 		scopes = append(scopes, quota.Spec.ScopeSelector.MatchExpressions...)
 	}
-	return !slices.ContainsFunc(scopes, func(scope corev1.ScopedResourceSelectorRequirement) bool { return !scopeMatches(scope, pod) })
+	return !slices.ContainsFunc(scopes, func(scope corev1.ScopedResourceSelectorRequirement) bool { return !quotaScopeMatches(scope, pod) })
 }
 
-func scopeMatches(scope corev1.ScopedResourceSelectorRequirement, pod *corev1.Pod) bool {
+func quotaScopeMatches(scope corev1.ScopedResourceSelectorRequirement, pod *corev1.Pod) bool {
 	terminating := pod.Spec.ActiveDeadlineSeconds != nil
 	bestEffort := isBestEffort(pod)
 	class := pod.Spec.PriorityClassName
@@ -269,7 +269,7 @@ func isBestEffort(pod *corev1.Pod) bool {
 	return !resourcehelper.IsPodLevelResourcesSet(pod)
 }
 
-func add(total, more corev1.ResourceList) {
+func addResources(total, more corev1.ResourceList) {
 	for name, quantity := range more {
 		sum := total[name]
 		sum.Add(quantity)
@@ -283,7 +283,7 @@ func QuotaClass(name corev1.ResourceName) (class string, ok bool) {
 	return strings.CutSuffix(string(name), corev1.ResourceClaimsPerClass)
 }
 
-// MissingClassText says that a quota limits the devices of a missing class.
-func MissingClassText(class string) string {
+// MissingQuotaClassText says that a quota limits the devices of a missing class.
+func MissingQuotaClassText(class string) string {
 	return fmt.Sprintf("DeviceClass %s, which the quota limits, does not exist", class)
 }

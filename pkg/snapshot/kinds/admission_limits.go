@@ -1,7 +1,7 @@
 // Copyright The kubectl-dra Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package admission
+package kinds
 
 import (
 	"fmt"
@@ -23,25 +23,25 @@ const (
 	limitRangerPrefix     = "LimitRanger plugin set: "
 )
 
-// WithDefaults returns the pod with the requests and limits that the API server
+// WithLimitDefaults returns the pod with the requests and limits that the API server
 // and the LimitRanges give to its containers.
-func WithDefaults(ranges []*corev1.LimitRange, pod *corev1.Pod) *corev1.Pod {
+func WithLimitDefaults(ranges []*corev1.LimitRange, pod *corev1.Pod) *corev1.Pod {
 	pod = pod.DeepCopy()
-	SetDefaults(ranges, &pod.ObjectMeta, &pod.Spec)
+	SetLimitDefaults(ranges, &pod.ObjectMeta, &pod.Spec)
 	return pod
 }
 
-// SetDefaults sets the requests and limits of containers as the API server and the
+// SetLimitDefaults sets the requests and limits of containers as the API server and the
 // LimitRanges of their namespace do (mergeContainerResources in
 // plugin/pkg/admission/limitranger/admission.go), and records the values from LimitRanges
 // in the same way.
-func SetDefaults(ranges []*corev1.LimitRange, meta *metav1.ObjectMeta, spec *corev1.PodSpec) {
+func SetLimitDefaults(ranges []*corev1.LimitRange, meta *metav1.ObjectMeta, spec *corev1.PodSpec) {
 	var notes []string
 	for kind, containers := range map[string][]corev1.Container{initContainer: spec.InitContainers, container: spec.Containers} {
 		for i := range containers {
 			own := &containers[i].Resources
 			// The default request is the limit.
-			complete(&own.Requests, own.Limits)
+			completeList(&own.Requests, own.Limits)
 			var requests, limited []string
 			for _, limits := range ranges {
 				for j := range limits.Spec.Limits {
@@ -49,10 +49,10 @@ func SetDefaults(ranges []*corev1.LimitRange, meta *metav1.ObjectMeta, spec *cor
 						// Stored objects are complete, objects in a file are not
 						// (SetDefaults_LimitRangeItem in pkg/apis/core/v1/defaults.go).
 						for _, list := range []corev1.ResourceList{item.Default, item.Max} {
-							limited = append(limited, complete(&own.Limits, list)...)
+							limited = append(limited, completeList(&own.Limits, list)...)
 						}
 						for _, list := range []corev1.ResourceList{item.DefaultRequest, item.Default, item.Max, item.Min} {
-							requests = append(requests, complete(&own.Requests, list)...)
+							requests = append(requests, completeList(&own.Requests, list)...)
 						}
 					}
 				}
@@ -89,8 +89,8 @@ func HasDefaultRequest(pod *corev1.Pod, of string, name corev1.ResourceName) boo
 	})
 }
 
-// complete adds missing defaults to a list, and returns their names in order.
-func complete(list *corev1.ResourceList, defaults corev1.ResourceList) (added []string) {
+// completeList adds missing defaults to a list, and returns their names in order.
+func completeList(list *corev1.ResourceList, defaults corev1.ResourceList) (added []string) {
 	for _, name := range slices.Sorted(maps.Keys(defaults)) {
 		if _, found := (*list)[name]; found {
 			continue
@@ -112,7 +112,7 @@ func LimitRefusals(ranges []*corev1.LimitRange, pod *corev1.Pod) []Refusal {
 		for i := range limits.Spec.Limits {
 			item := &limits.Spec.Limits[i]
 			check := func(who string, requests, limited corev1.ResourceList) {
-				for _, v := range violations(item, requests, limited) {
+				for _, v := range limitViolations(item, requests, limited) {
 					v.Object, v.Name = "LimitRange", limits.Name
 					v.Path = fmt.Sprintf("spec.limits[%d].%s", i, v.Path)
 					v.Reason = fmt.Sprintf("LimitRange %s allows %s, and %s has %s", limits.Name, v.Found, who, v.Wanted)
@@ -133,9 +133,9 @@ func LimitRefusals(ranges []*corev1.LimitRange, pod *corev1.Pod) []Refusal {
 	return refusals
 }
 
-// violations compares requests and limits with one item (minConstraint,
+// limitViolations compares requests and limits with one item (minConstraint,
 // maxConstraint and limitRequestRatioConstraint).
-func violations(item *corev1.LimitRangeItem, requests, limits corev1.ResourceList) []Refusal {
+func limitViolations(item *corev1.LimitRangeItem, requests, limits corev1.ResourceList) []Refusal {
 	var found []Refusal
 	note := func(path string, name corev1.ResourceName, allowed, has string) {
 		found = append(found, Refusal{Path: fmt.Sprintf("%s['%s']", path, name), Found: allowed, Wanted: has})
@@ -143,7 +143,7 @@ func violations(item *corev1.LimitRangeItem, requests, limits corev1.ResourceLis
 	for _, name := range slices.Sorted(maps.Keys(item.Min)) {
 		least := item.Min[name]
 		allowed := fmt.Sprintf("no less than %s of %s", least.String(), name)
-		switch request, limit := get(requests, name), get(limits, name); {
+		switch request, limit := quantityOf(requests, name), quantityOf(limits, name); {
 		case request == nil:
 			note("min", name, allowed, "no request")
 		case request.Cmp(least) < 0:
@@ -155,7 +155,7 @@ func violations(item *corev1.LimitRangeItem, requests, limits corev1.ResourceLis
 	for _, name := range slices.Sorted(maps.Keys(item.Max)) {
 		most := item.Max[name]
 		allowed := fmt.Sprintf("no more than %s of %s", most.String(), name)
-		switch request, limit := get(requests, name), get(limits, name); {
+		switch request, limit := quantityOf(requests, name), quantityOf(limits, name); {
 		case limit == nil:
 			note("max", name, allowed, "no limit")
 		case limit.Cmp(most) > 0:
@@ -167,7 +167,7 @@ func violations(item *corev1.LimitRangeItem, requests, limits corev1.ResourceLis
 	for _, name := range slices.Sorted(maps.Keys(item.MaxLimitRequestRatio)) {
 		ratio := item.MaxLimitRequestRatio[name]
 		allowed := fmt.Sprintf("limits of at most %s times the request of %s", ratio.String(), name)
-		switch request, limit := get(requests, name), get(limits, name); {
+		switch request, limit := quantityOf(requests, name), quantityOf(limits, name); {
 		case request == nil || request.IsZero():
 			note("maxLimitRequestRatio", name, allowed, "no request")
 		case limit == nil || limit.IsZero():
@@ -179,7 +179,7 @@ func violations(item *corev1.LimitRangeItem, requests, limits corev1.ResourceLis
 	return found
 }
 
-func get(list corev1.ResourceList, name corev1.ResourceName) *resource.Quantity {
+func quantityOf(list corev1.ResourceList, name corev1.ResourceName) *resource.Quantity {
 	if quantity, found := list[name]; found {
 		return &quantity
 	}
