@@ -119,6 +119,7 @@ fuzz: ## Ask about CASES new random clusters, then fuzz everything that parses, 
 .PHONY: golden
 golden: control-plane ## Regenerate the golden files and the transcripts in the documents; review by eye
 	$(GO) test ./pkg/render ./pkg/render/explanation ./pkg/tui ./pkg/commands/nodeprobe -update
+	$(GO) test ./pkg/commands -run 'TestPrompt$$' -update
 	$(GO) test ./test -run 'TestScripts|TestDocuments|TestComparison|TestExplanations|TestVerbs|TestInventories' -update
 
 .PHONY: pictures

@@ -23,7 +23,6 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/render/explanation"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/files"
-	"github.com/kubectl-dra/kubectl-dra/pkg/tui/prompt"
 )
 
 // celFlags are the flags of cel.
@@ -332,8 +331,8 @@ func (o *celOptions) prompt(ctx context.Context, devices *inventory.DeviceEvalua
 			about += of.what + of.name
 		}
 	}
-	return prompt.Run(ctx, prompt.Options{
-		Devices: devices, Words: inventory.NewExpressionWords(chosen), About: render.Escape(about), Color: o.printer.Text.Color, Saved: prompt.SavedOfUser(),
+	return runPrompt(ctx, promptOptions{
+		Devices: devices, Words: inventory.NewExpressionWords(chosen), About: render.Escape(about), Color: o.printer.Text.Color, Saved: savedOfUser(),
 		Report: func(e *api.Evaluation, width int) string {
 			text := o.printer.Text
 			text.Width = width

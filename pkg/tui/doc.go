@@ -15,6 +15,6 @@
 // list just the rows that are visible.
 //
 // The package never talks to the API server and never decides anything about
-// allocation. It and the packages below it are the only ones that import Bubble Tea; only
-// pkg/commands may import it.
+// allocation. It, the packages below it and the prompt of pkg/commands are the only ones that
+// import Bubble Tea; only pkg/commands may import it.
 package tui

@@ -1,7 +1,7 @@
 // Copyright The kubectl-dra Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package prompt
+package commands
 
 import (
 	"context"
@@ -23,18 +23,18 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/files"
 )
 
-// session is a prompt that a test types into. Work waits until the test runs it.
-type session struct {
+// promptSession is a prompt that a test types into. Work waits until the test runs it.
+type promptSession struct {
 	t       *testing.T
-	model   *Model
+	model   *promptModel
 	waiting []tea.Cmd
 	printed []string
 	ended   bool
 }
 
-func newSession(t *testing.T, width int) *session {
+func newPromptSession(t *testing.T, width int) *promptSession {
 	t.Helper()
-	snap, err := files.Load(t.Context(), []string{filepath.Join("..", "..", "..", "examples", "cluster")}, files.Options{})
+	snap, err := files.Load(t.Context(), []string{filepath.Join("..", "..", "examples", "cluster")}, files.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -44,7 +44,7 @@ func newSession(t *testing.T, width int) *session {
 	for i := range all {
 		list = append(list, &all[i])
 	}
-	s := &session{t: t, model: New(t.Context(), Options{
+	s := &promptSession{t: t, model: newPrompt(t.Context(), promptOptions{
 		Devices: inventory.NewDeviceEvaluator(facts, list, nil), Words: inventory.NewExpressionWords(list), About: "104 devices",
 		Report: func(e *api.Evaluation, width int) string {
 			var text strings.Builder
@@ -58,20 +58,20 @@ func newSession(t *testing.T, width int) *session {
 	return s
 }
 
-func (s *session) send(msg tea.Msg) {
+func (s *promptSession) send(msg tea.Msg) {
 	_, cmd := s.model.Update(msg)
 	s.take(cmd)
 }
 
 // take puts work aside. What is printed is kept.
-func (s *session) take(cmd tea.Cmd) {
+func (s *promptSession) take(cmd tea.Cmd) {
 	if cmd != nil {
 		s.waiting = append(s.waiting, cmd)
 	}
 }
 
 // settle runs all work, and what follows from it.
-func (s *session) settle() {
+func (s *promptSession) settle() {
 	for len(s.waiting) > 0 {
 		cmd := s.waiting[0]
 		s.waiting = s.waiting[1:]
@@ -79,7 +79,7 @@ func (s *session) settle() {
 	}
 }
 
-func (s *session) result(msg tea.Msg) {
+func (s *promptSession) result(msg tea.Msg) {
 	switch msg := msg.(type) {
 	case nil:
 		return
@@ -110,7 +110,7 @@ func (s *session) result(msg tea.Msg) {
 }
 
 // keys presses keys by their names; a text in quotation marks is typed.
-func (s *session) keys(keys ...string) {
+func (s *promptSession) keys(keys ...string) {
 	special := map[string]tea.KeyPressMsg{
 		"tab": {Code: tea.KeyTab}, "shift+tab": {Code: tea.KeyTab, Mod: tea.ModShift}, "enter": {Code: tea.KeyEnter},
 		"up": {Code: tea.KeyUp}, "down": {Code: tea.KeyDown}, "ctrl+c": {Code: 'c', Mod: tea.ModCtrl}, "ctrl+d": {Code: 'd', Mod: tea.ModCtrl},
@@ -126,7 +126,7 @@ func (s *session) keys(keys ...string) {
 	}
 }
 
-func (s *session) screen() string {
+func (s *promptSession) screen() string {
 	lines := strings.Split(ansi.Strip(s.model.View().Content), "\n")
 	for i := range lines {
 		lines[i] = strings.TrimRight(lines[i], " ")
@@ -154,7 +154,7 @@ func TestPrompt(t *testing.T) {
 	} {
 		for _, width := range []int{80, 40} {
 			t.Run(name, func(t *testing.T) {
-				s := newSession(t, width)
+				s := newPromptSession(t, width)
 				s.keys(keys...)
 				s.settle()
 				text := s.screen()
@@ -164,7 +164,7 @@ func TestPrompt(t *testing.T) {
 					}
 				}
 				if width == 80 {
-					golden.Assert(t, strings.Join(append(s.printed, text), "\n"), name+".golden")
+					golden.Assert(t, strings.Join(append(s.printed, text), "\n"), filepath.Join("prompt", name+".golden"))
 				}
 			})
 		}
@@ -173,7 +173,7 @@ func TestPrompt(t *testing.T) {
 
 // TestCompletionWorks types an expression with Tab alone where that is possible.
 func TestCompletionWorks(t *testing.T) {
-	s := newSession(t, 80)
+	s := newPromptSession(t, 80)
 	s.keys("'dev", "tab", "'at", "tab", "'g", "tab", "'prod", "tab", "' == ", "tab")
 	s.settle()
 	if got, want := s.model.input.Value(), `device.attributes["gpu.example.com"].productName == "`; got != want {
@@ -189,14 +189,14 @@ func TestCompletionWorks(t *testing.T) {
 	}
 }
 
-// TestLatestWins types while an evaluation is in progress: it is cancelled, and the next
+// TestPromptLatestWins types while an evaluation is in progress: it is cancelled, and the next
 // one evaluates the current text.
-func TestLatestWins(t *testing.T) {
-	s := newSession(t, 80)
+func TestPromptLatestWins(t *testing.T) {
+	s := newPromptSession(t, 80)
 	s.keys("'true")
 	var works int
 	var slow context.Context
-	s.model.opts.Devices = counting{s.model.opts.Devices, func(ctx context.Context) { works++; slow = ctx }}
+	s.model.opts.Devices = countingDevices{s.model.opts.Devices, func(ctx context.Context) { works++; slow = ctx }}
 	s.settle()
 	s.keys("' && fals")
 	if s.model.running == nil || s.model.running.text != "true &" && s.model.running.text != "true " {
@@ -212,27 +212,27 @@ func TestLatestWins(t *testing.T) {
 	}
 }
 
-// counting tells of each evaluation.
-type counting struct {
-	Devices
+// countingDevices tells of each evaluation.
+type countingDevices struct {
+	promptDevices
 	count func(ctx context.Context)
 }
 
-func (c counting) Count(ctx context.Context, expression string) (api.EvaluationOutcomes, *api.ExpressionProblem, error) {
+func (c countingDevices) Count(ctx context.Context, expression string) (api.EvaluationOutcomes, *api.ExpressionProblem, error) {
 	c.count(ctx)
-	return c.Devices.Count(ctx, expression)
+	return c.promptDevices.Count(ctx, expression)
 }
 
-func TestQuit(t *testing.T) {
+func TestPromptQuit(t *testing.T) {
 	for _, keys := range [][]string{{"ctrl+c"}, {"ctrl+d"}, {"'true", "ctrl+c"}} {
-		s := newSession(t, 80)
+		s := newPromptSession(t, 80)
 		s.keys(keys...)
 		s.settle()
 		if !s.ended || s.model.Err() != nil || strings.TrimSpace(s.screen()) != "" {
 			t.Errorf("%v: ended is %t, error %v, screen %q", keys, s.ended, s.model.Err(), s.screen())
 		}
 	}
-	s := newSession(t, 80)
+	s := newPromptSession(t, 80)
 	s.keys("'true", "ctrl+d")
 	s.settle()
 	if s.ended {

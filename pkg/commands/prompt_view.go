@@ -1,7 +1,7 @@
 // Copyright The kubectl-dra Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package prompt
+package commands
 
 import (
 	"context"
@@ -18,11 +18,11 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/render"
 )
 
-const keysHelp = "tab complete, up/down history, enter full answer, ctrl+c quit"
+const promptKeys = "tab complete, up/down history, enter full answer, ctrl+c quit"
 
 // View draws the line that is typed, what becomes of it, and what its last word can
 // become.
-func (m *Model) View() tea.View {
+func (m *promptModel) View() tea.View {
 	if m.ending {
 		return tea.NewView("")
 	}
@@ -35,7 +35,7 @@ func (m *Model) View() tea.View {
 
 // state returns what becomes of the text. While a newer text is evaluated, the state of the older
 // one stays.
-func (m *Model) state() string {
+func (m *promptModel) state() string {
 	faint := ansi.Style{}.Faint()
 	text := m.input.Value()
 	switch {
@@ -53,7 +53,7 @@ func (m *Model) state() string {
 	return said
 }
 
-func (m *Model) outcome() string {
+func (m *promptModel) outcome() string {
 	c := &m.counted
 	if c.problem != nil {
 		where := ""
@@ -77,10 +77,10 @@ func (m *Model) outcome() string {
 }
 
 // words returns the proposals, as many as there is room for, from the chosen one on.
-func (m *Model) words() string {
+func (m *promptModel) words() string {
 	p := &m.proposed
 	if len(p.words) == 0 {
-		return ansi.Style{}.Faint().Styled(keysHelp)
+		return ansi.Style{}.Faint().Styled(promptKeys)
 	}
 	var shown []string
 	room := m.width - len("  and 100 more")
@@ -102,9 +102,9 @@ func (m *Model) words() string {
 	return text
 }
 
-// Run shows the prompt until the user quits or the context is done. The terminal is
+// runPrompt shows the prompt until the user quits or the context is done. The terminal is
 // left as it was.
-func Run(ctx context.Context, opts Options, in io.Reader, out io.Writer) error {
+func runPrompt(ctx context.Context, opts promptOptions, in io.Reader, out io.Writer) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	// As in package tui, a signal ends the context.
@@ -112,7 +112,7 @@ func Run(ctx context.Context, opts Options, in io.Reader, out io.Writer) error {
 	if !opts.Color {
 		program = append(program, tea.WithColorProfile(colorprofile.ASCII))
 	}
-	m := New(ctx, opts)
+	m := newPrompt(ctx, opts)
 	if _, err := tea.NewProgram(m, program...).Run(); err != nil && ctx.Err() == nil && !errors.Is(err, tea.ErrInterrupted) {
 		return fmt.Errorf("show the prompt: %w", err)
 	}

@@ -1,7 +1,7 @@
 // Copyright The kubectl-dra Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package prompt
+package commands
 
 import (
 	"context"
@@ -12,7 +12,7 @@ import (
 )
 
 // Update answers a key or takes a result.
-func (m *Model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
+func (m *promptModel) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	switch msg := msg.(type) {
 	case tea.WindowSizeMsg:
 		m.width = msg.Width
@@ -21,7 +21,7 @@ func (m *Model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	case countedMsg:
 		m.done()
 		if msg.err == nil {
-			m.counted = msg.counts
+			m.counted = msg.promptCounts
 		} else if !errors.Is(msg.err, context.Canceled) {
 			m.err = msg.err
 			return m, m.quit()
@@ -50,7 +50,7 @@ func (m *Model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 }
 
 // key answers a key that does more than to edit the line.
-func (m *Model) key(msg tea.KeyPressMsg) (cmd tea.Cmd, known bool) {
+func (m *promptModel) key(msg tea.KeyPressMsg) (cmd tea.Cmd, known bool) {
 	switch msg.String() {
 	case "ctrl+c":
 		return m.quit(), true
@@ -77,13 +77,13 @@ func (m *Model) key(msg tea.KeyPressMsg) (cmd tea.Cmd, known bool) {
 }
 
 // quit ends the program, and leaves nothing on the screen but the answers.
-func (m *Model) quit() tea.Cmd {
+func (m *promptModel) quit() tea.Cmd {
 	m.ending = true
 	return tea.Quit
 }
 
 // enter asks for the whole answer about the typed text.
-func (m *Model) enter() tea.Cmd {
+func (m *promptModel) enter() tea.Cmd {
 	text := strings.TrimSpace(m.input.Value())
 	if text == "" {
 		return nil
@@ -94,7 +94,7 @@ func (m *Model) enter() tea.Cmd {
 		lines = append(lines, text)
 		save = m.save(text)
 	}
-	m.history = history{lines: lines, at: len(lines)}
+	m.history = promptHistory{lines: lines, at: len(lines)}
 	m.entered = append(m.entered, text)
 	m.input.Reset()
 	m.look()
@@ -103,7 +103,7 @@ func (m *Model) enter() tea.Cmd {
 
 // save keeps an expression for the next prompt. Where that is not possible, this one
 // works as well.
-func (m *Model) save(text string) tea.Cmd {
+func (m *promptModel) save(text string) tea.Cmd {
 	return func() tea.Msg {
 		_ = m.opts.Saved.add(text)
 		return nil
@@ -111,7 +111,7 @@ func (m *Model) save(text string) tea.Cmd {
 }
 
 // back goes through the history, and returns in the end to the typed text.
-func (m *Model) back(step int) {
+func (m *promptModel) back(step int) {
 	to := m.history.at + step
 	if to < 0 || to > len(m.history.lines) {
 		return
@@ -130,15 +130,15 @@ func (m *Model) back(step int) {
 }
 
 // look finds out what the word before the cursor can become.
-func (m *Model) look() {
+func (m *promptModel) look() {
 	before := string([]rune(m.input.Value())[:m.input.Position()])
 	start, words := m.opts.Words.Complete(before)
-	m.proposed = proposals{before: before, start: start, words: words, chosen: -1}
+	m.proposed = promptProposals{before: before, start: start, words: words, chosen: -1}
 }
 
 // complete puts in what all proposals have in common or, if that is there already,
 // one proposal after the other.
-func (m *Model) complete(step int) {
+func (m *promptModel) complete(step int) {
 	p := m.proposed
 	if len(p.words) == 0 {
 		return
@@ -158,7 +158,7 @@ func (m *Model) complete(step int) {
 }
 
 // replace puts another text before the cursor.
-func (m *Model) replace(before string) {
+func (m *promptModel) replace(before string) {
 	after := string([]rune(m.input.Value())[m.input.Position():])
 	m.input.SetValue(before + after)
 	m.input.SetCursor(len([]rune(before)))

@@ -1,7 +1,7 @@
 // Copyright The kubectl-dra Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package prompt
+package commands
 
 import (
 	"fmt"
@@ -14,9 +14,9 @@ import (
 
 // TestHistoryIsKept enters expressions in two prompts, one after the other.
 func TestHistoryIsKept(t *testing.T) {
-	saved := Saved{filepath.Join(t.TempDir(), "a", "b", "history")}
-	enter := func(text string) *session {
-		s := newSession(t, 80)
+	saved := savedExpressions{filepath.Join(t.TempDir(), "a", "b", "history")}
+	enter := func(text string) *promptSession {
+		s := newPromptSession(t, 80)
 		s.model.opts.Saved, s.model.history = saved, saved.history()
 		s.keys("'"+text, "enter")
 		s.settle()
@@ -40,7 +40,7 @@ func TestHistoryIsKept(t *testing.T) {
 
 // TestHistoryIsBounded covers files that are too long or that no prompt wrote.
 func TestHistoryIsBounded(t *testing.T) {
-	saved := Saved{filepath.Join(t.TempDir(), "history")}
+	saved := savedExpressions{filepath.Join(t.TempDir(), "history")}
 	var text strings.Builder
 	for i := range 2*maxSaved + 1 {
 		fmt.Fprintf(&text, "%d == 1\n", i)
@@ -69,8 +69,8 @@ func TestHistoryNeedsNoFile(t *testing.T) {
 	if err := os.WriteFile(file, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	for _, saved := range []Saved{{}, {filepath.Join(file, "history")}, {os.DevNull}} {
-		s := newSession(t, 80)
+	for _, saved := range []savedExpressions{{}, {filepath.Join(file, "history")}, {os.DevNull}} {
+		s := newPromptSession(t, 80)
 		s.model.opts.Saved, s.model.history = saved, saved.history()
 		s.keys("'true", "enter", "up")
 		s.settle()
@@ -85,7 +85,7 @@ func TestSavedOfUser(t *testing.T) {
 	t.Setenv("HOME", dir)
 	for state, want := range map[string]string{dir: dir, "relative": filepath.Join(dir, ".local", "state"), "": filepath.Join(dir, ".local", "state")} {
 		t.Setenv("XDG_STATE_HOME", state)
-		if got := SavedOfUser().path; got != filepath.Join(want, "kubectl-dra", "cel-history") {
+		if got := savedOfUser().path; got != filepath.Join(want, "kubectl-dra", "cel-history") {
 			t.Errorf("XDG_STATE_HOME %q: %s", state, got)
 		}
 	}

@@ -1,7 +1,7 @@
 // Copyright The kubectl-dra Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package prompt
+package commands
 
 import (
 	"bytes"
@@ -26,14 +26,14 @@ const (
 	maxSavedBytes = 8 << 20
 )
 
-// Saved is the file with the expressions that were entered in earlier prompts, the last
-// one at the end. An empty one keeps nothing.
-type Saved struct{ path string }
+// savedExpressions is the file with the expressions that were entered in earlier prompts, the
+// last one at the end. An empty one keeps nothing.
+type savedExpressions struct{ path string }
 
-// SavedOfUser returns the file of this user: below XDG_STATE_HOME or where that is by
+// savedOfUser returns the file of this user: below XDG_STATE_HOME or where that is by
 // default, on Windows below the local data of applications. It is empty if nobody says
 // where.
-func SavedOfUser() Saved {
+func savedOfUser() savedExpressions {
 	// By the XDG base directory specification, a path that is not absolute is ignored.
 	dir := os.Getenv("XDG_STATE_HOME")
 	if !filepath.IsAbs(dir) {
@@ -45,15 +45,15 @@ func SavedOfUser() Saved {
 			dir = filepath.Join(dir, ".local", "state")
 		}
 		if err != nil || !filepath.IsAbs(dir) {
-			return Saved{}
+			return savedExpressions{}
 		}
 	}
-	return Saved{filepath.Join(dir, "kubectl-dra", "cel-history")}
+	return savedExpressions{filepath.Join(dir, "kubectl-dra", "cel-history")}
 }
 
 // lines returns the expressions that were saved. There are none if the file cannot be read;
 // lines that no prompt wrote are left out.
-func (s Saved) lines() []string {
+func (s savedExpressions) lines() []string {
 	if s.path == "" {
 		return nil
 	}
@@ -79,7 +79,7 @@ func (s Saved) lines() []string {
 }
 
 // add saves one more expression.
-func (s Saved) add(line string) error {
+func (s savedExpressions) add(line string) error {
 	if s.path == "" || len(line) > maxSavedLine {
 		return nil
 	}
@@ -98,7 +98,7 @@ func (s Saved) add(line string) error {
 }
 
 // shorten leaves the last lines in a file that has become long.
-func (s Saved) shorten(lines []string) {
+func (s savedExpressions) shorten(lines []string) {
 	info, err := os.Lstat(s.path)
 	if len(lines) <= 2*maxSaved || err != nil || !info.Mode().IsRegular() {
 		return
@@ -118,10 +118,10 @@ func (s Saved) shorten(lines []string) {
 }
 
 // history returns what comes back at the start of a prompt.
-func (s Saved) history() history {
+func (s savedExpressions) history() promptHistory {
 	lines := s.lines()
 	s.shorten(lines)
 	lines = slices.Compact(lines)
 	lines = lines[max(0, len(lines)-maxSaved):]
-	return history{lines: lines, at: len(lines)}
+	return promptHistory{lines: lines, at: len(lines)}
 }

@@ -1,7 +1,7 @@
 // Copyright The kubectl-dra Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package prompt
+package commands
 
 import (
 	"context"
@@ -12,9 +12,9 @@ import (
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 )
 
-// Devices evaluates expressions for devices. Its methods are called one at a time, outside
+// promptDevices evaluates expressions for devices. Its methods are called one at a time, outside
 // of Update.
-type Devices interface {
+type promptDevices interface {
 	// Count evaluates an expression that is being typed.
 	Count(ctx context.Context, expression string) (api.EvaluationOutcomes, *api.ExpressionProblem, error)
 	// Evaluate answers about an expression that was entered.
@@ -22,15 +22,15 @@ type Devices interface {
 	Len() int
 }
 
-// Words complete expressions, at once.
-type Words interface {
+// promptWords complete expressions, at once.
+type promptWords interface {
 	Complete(before string) (start int, words []string)
 }
 
-// Options configure a prompt.
-type Options struct {
-	Devices Devices
-	Words   Words
+// promptOptions configure a prompt.
+type promptOptions struct {
+	Devices promptDevices
+	Words   promptWords
 	// Report writes the answer about an expression that was entered, as wide as the
 	// terminal.
 	Report func(e *api.Evaluation, width int) string
@@ -38,84 +38,88 @@ type Options struct {
 	About string
 	Color bool
 	// Saved has earlier input.
-	Saved Saved
+	Saved savedExpressions
 }
 
-// Model is the state of the prompt.
-type Model struct {
-	opts  Options
+// promptModel is the state of the prompt of "kubectl dra cel": an expression is evaluated while
+// it is typed, its words can be completed, and entered expressions come back.
+//
+// Everything that takes time runs in a [tea.Cmd], one at a time: the text at the moment when one
+// ends is the next to be evaluated, and what became outdated is cancelled.
+type promptModel struct {
+	opts  promptOptions
 	input textinput.Model
 	width int
 	// ctx is the context of the program.
 	ctx context.Context //nolint:containedctx // a model cannot be given one
 	// running is the work in progress, nil if there is none; cancel ends it.
-	running *work
+	running *promptWork
 	cancel  context.CancelFunc
 	// entered are expressions whose answers are still to be worked out.
 	entered []string
 	// counted is the last text that was counted, with what came out.
-	counted counts
+	counted promptCounts
 	// proposed are the completions of the word before the cursor; chosen is the completion
 	// that Tab inserted last, -1 if none.
-	proposed proposals
-	history  history
+	proposed promptProposals
+	history  promptHistory
 	// ending is set once the program is about to end, for err if that is not nil.
 	ending bool
 	err    error
 }
 
-// work is an expression that is evaluated: for its numbers, or in full.
-type work struct {
+// promptWork is an expression that is evaluated: for its numbers, or in full.
+type promptWork struct {
 	text string
 	full bool
 }
 
-// counts are the outcomes of a text.
-type counts struct {
+// promptCounts are the outcomes of a text.
+type promptCounts struct {
 	text     string
 	known    bool
 	outcomes api.EvaluationOutcomes
 	problem  *api.ExpressionProblem
 }
 
-// proposals are completions of the text before the cursor.
-type proposals struct {
+// promptProposals are completions of the text before the cursor.
+type promptProposals struct {
 	before string
 	start  int
 	words  []string
 	chosen int
 }
 
-// history has the expressions that were entered, and where in it one is.
-type history struct {
+// promptHistory has the expressions that were entered, and where in it one is.
+type promptHistory struct {
 	lines []string
 	at    int
 	// draft is the typed text before going back.
 	draft string
 }
 
-// New makes a prompt.
-func New(ctx context.Context, opts Options) *Model {
-	m := &Model{opts: opts, input: textinput.New(), ctx: ctx, width: defaultWidth, history: opts.Saved.history()}
+// newPrompt makes a prompt.
+func newPrompt(ctx context.Context, opts promptOptions) *promptModel {
+	m := &promptModel{opts: opts, input: textinput.New(), ctx: ctx, width: promptWidth, history: opts.Saved.history()}
 	m.input.Prompt = "> "
 	m.input.Focus()
 	m.look()
 	return m
 }
 
-// defaultWidth is the width of a terminal that does not report one.
-const defaultWidth = 80
+// promptWidth is the width of a terminal that does not report one.
+const promptWidth = 80
 
 // Init makes the cursor blink.
-func (m *Model) Init() tea.Cmd { return textinput.Blink }
+func (m *promptModel) Init() tea.Cmd { return textinput.Blink }
 
 // Err returns why the prompt ended, nil if the user wanted it.
-func (m *Model) Err() error { return m.err }
+func (m *promptModel) Err() error { return m.err }
 
 // countedMsg and answeredMsg are the results of work.
 type (
 	countedMsg struct {
-		counts
+		promptCounts
 		err error
 	}
 	answeredMsg struct {
@@ -126,7 +130,7 @@ type (
 
 // next starts the work that is due, if none is in progress: entered text first, then the
 // current text.
-func (m *Model) next() tea.Cmd {
+func (m *promptModel) next() tea.Cmd {
 	if m.running != nil {
 		if !m.running.full && (len(m.entered) > 0 || m.running.text != m.input.Value()) {
 			m.cancel()
@@ -135,10 +139,10 @@ func (m *Model) next() tea.Cmd {
 	}
 	switch text := m.input.Value(); {
 	case len(m.entered) > 0:
-		m.running = &work{m.entered[0], true}
+		m.running = &promptWork{m.entered[0], true}
 		m.entered = m.entered[1:]
 	case text != "" && (!m.counted.known || m.counted.text != text):
-		m.running = &work{text, false}
+		m.running = &promptWork{text, false}
 	default:
 		return nil
 	}
@@ -148,12 +152,12 @@ func (m *Model) next() tea.Cmd {
 }
 
 // do returns the work itself, which runs beside everything else.
-func (m *Model) do(ctx context.Context, w work, width int) tea.Cmd {
+func (m *promptModel) do(ctx context.Context, w promptWork, width int) tea.Cmd {
 	devices, report := m.opts.Devices, m.opts.Report
 	return func() tea.Msg {
 		if !w.full {
 			outcomes, problem, err := devices.Count(ctx, w.text)
-			return countedMsg{counts{w.text, err == nil, outcomes, problem}, err}
+			return countedMsg{promptCounts{w.text, err == nil, outcomes, problem}, err}
 		}
 		found, err := devices.Evaluate(ctx, w.text)
 		if err != nil {
@@ -164,7 +168,7 @@ func (m *Model) do(ctx context.Context, w work, width int) tea.Cmd {
 }
 
 // done takes note that work has ended.
-func (m *Model) done() {
+func (m *promptModel) done() {
 	m.cancel()
 	m.running = nil
 }
