@@ -62,7 +62,7 @@ func (f *finder) fromAnswers() {
 func (f *finder) own(s *stuck, code string, at api.ObjectRef, message string, step *api.NextStep) *cause {
 	c, made := f.cause(key{code, at.String()})
 	if made {
-		c.Severity, c.Message, c.NextStep = api.SeverityError, message, step
+		c.Severity, c.Message, c.NextStep, c.ofPods = api.SeverityError, message, step, true
 		if s.answer != nil {
 			c.Evidence = s.answer.StageEvidence
 		}
@@ -174,7 +174,7 @@ func (f *finder) fromFull(s *stuck) {
 	}
 	for _, l := range lacks {
 		c, _ := f.cause(key{string(api.DeviceAllocated), l.class})
-		c.Severity = api.SeverityWarning
+		c.Severity, c.ofPods = api.SeverityWarning, true
 		f.blame(c, api.Ref("DeviceClass", "", l.class))
 		if c.needs == nil {
 			c.needs, c.capacity = map[*stuck]int64{}, map[*stuck]string{}

@@ -61,6 +61,8 @@ type cause struct {
 	api.Cause
 	key   key
 	stuck []*stuck
+	// ofPods says that only pods make it a cause: there is nothing wrong without them.
+	ofPods bool
 	edits []api.Edit
 	// others counts the findings and pods with messages of their own besides the first.
 	others int
@@ -218,7 +220,7 @@ func (f *finder) number(c *cause) bool {
 	if c.Since != nil {
 		c.AgeSeconds = int64(f.cluster.Snapshot.Now().Sub(c.Since.Time).Seconds())
 	}
-	return f.namespace == "" || len(order) > 0 || inventory.Concerns(&api.Finding{Objects: c.Objects}, f.namespace)
+	return f.namespace == "" || len(order) > 0 || !c.ofPods && inventory.Concerns(&api.Finding{Objects: c.Objects}, f.namespace)
 }
 
 // shown returns a cause as it is printed.

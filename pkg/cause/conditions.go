@@ -4,7 +4,6 @@
 package cause
 
 import (
-	"cmp"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -55,8 +54,7 @@ func (f *finder) fromTaints() {
 		if made {
 			c.Severity = api.SeverityInfo
 			text := inventory.TaintText(t)
-			_, short, _ := strings.Cut(text, "/")
-			c.Message = fmt.Sprintf("%s taints %s: %s", on, english.Count(len(t.Devices), "device"), cmp.Or(short, text))
+			c.Message = fmt.Sprintf("%s taints %s: %s", on, english.Count(len(t.Devices), "device"), text)
 			if t.Rule != "" {
 				c.Evidence = append(c.Evidence, api.Evidence{Object: api.Ref("DeviceTaintRule", "", t.Rule), Path: "spec.taint", Found: text})
 			}
