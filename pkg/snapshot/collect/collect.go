@@ -166,7 +166,7 @@ func (c *collector) readDependents(ctx context.Context) error {
 			return err
 		}
 	}
-	return c.readOptional(ctx)
+	return readOptional(ctx, r, s, opts, c.apis, &c.jobs)
 }
 
 // readRefused reads the workloads whose pods are refused, and keeps the events about them.

@@ -16,26 +16,26 @@ import (
 
 // readOptional reads what the pods depend on that the question may be about. It
 // needs the pods and the target.
-func (c *collector) readOptional(ctx context.Context) error {
-	r, s, clients := c.reader, c.snapshot, c.reader.clients
-	optional := r.namespacedList
-	if c.opts.Target != nil {
+func readOptional(ctx context.Context, r *reader, s *snapshot.Snapshot, opts *Options, apis servedAPIs, jobs *[]*snapshot.Workload) error {
+	clients, optional := r.clients, r.namespacedList
+	if opts.Target != nil {
 		optional = r.inNamespace
 	}
-	admission, volumes := c.opts.Creates || c.opts.Health, c.opts.UsesVolumes
+	admission, volumes := opts.Creates || opts.Health, opts.UsesVolumes
 	for _, workload := range s.Workloads {
-		if c.opts.Target != nil {
+		if opts.Target != nil {
 			admission = true
 			volumes = volumes || snapshot.UsesVolumeClaims(&workload.Template.Spec)
 		}
 	}
 	for _, pod := range s.Pods {
-		if c.concerns(pod) {
+		// The question may be about it.
+		if waits(pod) && (opts.Target == nil || pod.Namespace == r.namespace) {
 			admission = admission || lacksClaims(pod)
 			volumes = volumes || snapshot.UsesVolumeClaims(&pod.Spec)
 		}
 	}
-	composites := c.apis.compositePodGroups && (c.opts.Creates || slices.ContainsFunc(s.PodGroups, func(group *schedulingapi.PodGroup) bool {
+	composites := apis.compositePodGroups && (opts.Creates || slices.ContainsFunc(s.PodGroups, func(group *schedulingapi.PodGroup) bool {
 		return group.Spec.ParentCompositePodGroupName != nil
 	}))
 	var tasks []func(context.Context) error
@@ -74,17 +74,17 @@ func (c *collector) readOptional(ctx context.Context) error {
 				return fetch(ctx, l, storageClassAPI(clients), &s.StorageClasses)
 			}))
 	}
-	if c.opts.Evicts {
+	if opts.Evicts {
 		tasks = append(tasks, optional(snapshot.ResourceBudgets, func(ctx context.Context, l *listing, namespace string) error {
 			return fetch(ctx, l, budgetAPI(clients, namespace), &s.Budgets)
 		}))
 	}
-	if c.opts.Ends && slices.ContainsFunc(s.Pods, runsInJob) {
+	if opts.Ends && slices.ContainsFunc(s.Pods, runsInJob) {
 		tasks = append(tasks, optional(snapshot.ResourceJobs, func(ctx context.Context, l *listing, namespace string) error {
-			return fetch(ctx, l, jobAPI(clients, namespace), &c.jobs)
+			return fetch(ctx, l, jobAPI(clients, namespace), jobs)
 		}))
 	}
-	domains := (c.opts.ComputeDomains || len(c.opts.Only) > 0) && s.NamesComputeDomains()
+	domains := (opts.ComputeDomains || len(opts.Only) > 0) && s.NamesComputeDomains()
 	if domains {
 		tasks = append(tasks, computeDomains(r, s), cliques(r, s))
 	}
@@ -108,7 +108,7 @@ func (c *collector) readOptional(ctx context.Context) error {
 		case snapshot.ResourceCompositePodGroups:
 			read = composites
 		case snapshot.ResourceBudgets:
-			read = c.opts.Evicts
+			read = opts.Evicts
 		case snapshot.ResourceComputeDomains, snapshot.ResourceCliques:
 			read = domains
 		}
@@ -117,11 +117,6 @@ func (c *collector) readOptional(ctx context.Context) error {
 		}
 	}
 	return nil
-}
-
-// concerns reports whether the question may be about a pod that is not placed.
-func (c *collector) concerns(pod *corev1.Pod) bool {
-	return waits(pod) && (c.opts.Target == nil || pod.Namespace == c.reader.namespace)
 }
 
 // waits reports whether a pod with devices is not placed.
