@@ -39,11 +39,11 @@ func byBug(ctx context.Context, v *verdict.Verdict, placement *api.Placement) st
 	if v.Allocator != api.Fits || placement == nil {
 		return ""
 	}
-	because := because(ctx, v.Question, v.Cluster.Snapshot.Node(placement.Node), true)
-	if because == "" {
+	bug := because(ctx, v.Question, v.Cluster.Snapshot.Node(placement.Node), true)
+	if bug == "" {
 		return ""
 	}
-	return fmt.Sprintf("the claims fit on node %s only because of %s", placement.Node, bugText(v.Question, because))
+	return fmt.Sprintf("the claims fit on node %s only because of %s", placement.Node, bugText(v.Question, bug))
 }
 
 // updates proposes the first release without the bugs that keep the claims from devices. The
@@ -68,13 +68,13 @@ func updates(ctx context.Context, v *verdict.Verdict, out *api.Explanation) ([]a
 		if err != nil {
 			return nil, said, err
 		}
-		verdict := allocator.Of(after).Check(ctx, node, claims)
-		if verdict.Outcome != allocator.Fits {
+		checked := allocator.Of(after).Check(ctx, node, claims)
+		if checked.Outcome != allocator.Fits {
 			continue
 		}
 		remedy := api.Remedy{Actor: api.ActorAdmin, Change: fmt.Sprintf("update kube-scheduler to %s or newer", fixed), Node: node.Name, Nodes: group.Count, Devices: []api.AllocatedDevice{}}
-		for i := range verdict.Allocations {
-			remedy.Devices = append(remedy.Devices, funnel.PickedDevices(v.Pod, claims[i], &verdict.Allocations[i])...)
+		for i := range checked.Allocations {
+			remedy.Devices = append(remedy.Devices, funnel.PickedDevices(v.Pod, claims[i], &checked.Allocations[i])...)
 		}
 		return []api.Remedy{remedy}, said, nil
 	}

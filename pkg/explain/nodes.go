@@ -124,8 +124,8 @@ func (x *builder) answerOn(ctx context.Context, node *corev1.Node, checked alloc
 		}
 		return advice.Answer{Verdict: api.Fits, Score: score()}
 	case allocator.DoesNotFit, allocator.NodeError:
-		if because := because(ctx, x.Question, node, false); because != "" {
-			return advice.SchedulerBug(bugText(x.Question, because))
+		if bug := because(ctx, x.Question, node, false); bug != "" {
+			return advice.SchedulerBug(bugText(x.Question, bug))
 		}
 		answer := x.reasons.WhyNot(ctx, node)
 		if checked.Err != nil && answer.Code == api.CountUnsatisfiable {

@@ -20,7 +20,7 @@ func refusals(ctx context.Context, c *Case) []change {
 	if c.Devices != api.Error {
 		return nil
 	}
-	switch c.NodeCode { //nolint:exhaustive // for the others see below
+	switch c.NodeCode { //nolint:exhaustive // The others are about what is asked or free.
 	case api.ClassNotFound:
 		return meantClasses(ctx, c)
 	case api.SelectorError:
