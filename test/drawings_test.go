@@ -24,10 +24,11 @@ import (
 func TestDrawings(t *testing.T) {
 	t.Chdir("..")
 	drawings := map[string]string{
-		"plan.svg":    "plan --snapshot examples/cluster",
-		"impact.svg":  "impact drain gpu-01 --snapshot examples/cluster",
-		"history.svg": "why pod/replicate-0 -n storage --snapshot docs/recording/story.rec --since 3h",
-		"tree.svg":    "tree pod/ablation-0 -n research --snapshot examples/cluster",
+		"plan.svg":       "plan --snapshot examples/cluster",
+		"impact.svg":     "impact drain gpu-01 --snapshot examples/cluster",
+		"history.svg":    "why pod/replicate-0 -n storage --snapshot docs/recording/story.rec --since 3h",
+		"tree.svg":       "tree pod/ablation-0 -n research --snapshot examples/cluster",
+		"partitions.svg": "pools mig-01 --snapshot examples/cluster",
 	}
 	start, err := os.ReadFile("docs/start.md")
 	if err != nil {

@@ -14,6 +14,7 @@ import (
 	resourceapi "k8s.io/api/resource/v1"
 
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
+	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain"
 	"github.com/kubectl-dra/kubectl-dra/pkg/inventory"
@@ -50,7 +51,7 @@ func (f *finder) fromAnswers() {
 			}
 		}
 	}
-	for _, c := range f.causes {
+	for _, c := range f.causes.list {
 		if c.needs != nil {
 			f.describeFull(c)
 		}
@@ -60,14 +61,14 @@ func (f *finder) fromAnswers() {
 // own returns the cause that a pod is by itself, with pods that fail for the same reason at the
 // same object.
 func (f *finder) own(s *stuck, code string, at api.ObjectRef, message string, step *api.NextStep) *cause {
-	c, made := f.cause(key{code, at.String()})
+	c, made := f.causes.get(key{code, at.String()})
 	if made {
-		c.Severity, c.Message, c.NextStep = api.SeverityError, message, step
+		c.Severity, c.Message, c.NextStep, c.ofPods = api.SeverityError, message, step, true
 		if s.answer != nil {
 			c.Evidence = s.answer.StageEvidence
 		}
 	}
-	f.blame(c, at)
+	f.causes.blame(c, at)
 	c.suffer(s)
 	return c
 }
@@ -96,7 +97,7 @@ func (f *finder) at(s *stuck) api.ObjectRef {
 	}
 	if s.answer.Code == api.ClassNotFound {
 		// All pods that name the class have the same cause.
-		for _, class := range f.classesOf(s) {
+		for _, class := range classesOf(f.exam.Inventory, s) {
 			if f.cluster.Snapshot.Class(class) == nil {
 				return api.Ref("DeviceClass", "", class)
 			}
@@ -164,7 +165,7 @@ func (f *finder) fromFull(s *stuck) {
 				continue
 			}
 			if slices.ContainsFunc(r.Rejected, func(by api.Rejection) bool { return by.Code == api.CapacityInsufficient }) {
-				one.capacity = f.capacityOf(s, s.full.Claims[i].PodClaim, r.Name)
+				one.capacity = capacityOf(f.cluster, s, s.full.Claims[i].PodClaim, r.Name)
 			}
 			lacks = append(lacks, one)
 		}
@@ -173,9 +174,9 @@ func (f *finder) fromFull(s *stuck) {
 		lacks = all
 	}
 	for _, l := range lacks {
-		c, _ := f.cause(key{string(api.DeviceAllocated), l.class})
-		c.Severity = api.SeverityWarning
-		f.blame(c, api.Ref("DeviceClass", "", l.class))
+		c, _ := f.causes.get(key{string(api.DeviceAllocated), l.class})
+		c.Severity, c.ofPods = api.SeverityWarning, true
+		f.causes.blame(c, api.Ref("DeviceClass", "", l.class))
 		if c.needs == nil {
 			c.needs, c.capacity = map[*stuck]int64{}, map[*stuck]string{}
 		}
@@ -187,7 +188,7 @@ func (f *finder) fromFull(s *stuck) {
 
 // capacityOf returns the capacity that a request of a pod asks of each device, such as "80G of
 // bandwidth"; empty if it asks for none. The request is named as an answer names it.
-func (f *finder) capacityOf(s *stuck, podClaim, request string) string {
+func capacityOf(of *cluster.Cluster, s *stuck, podClaim, request string) string {
 	var parts []string
 	add := func(name string, capacity *resourceapi.CapacityRequirements) {
 		if name != request || capacity == nil {
@@ -198,7 +199,7 @@ func (f *finder) capacityOf(s *stuck, podClaim, request string) string {
 			parts = append(parts, inventory.QuantityText(quantity.String())+" of "+string(of))
 		}
 	}
-	for _, pc := range f.cluster.Claims.OfPod(s.pod) {
+	for _, pc := range of.Claims.OfPod(s.pod) {
 		if pc.Claim == nil || pc.Entry != podClaim {
 			continue
 		}
@@ -310,7 +311,7 @@ func (f *finder) fromBlocked(s *stuck) {
 		}
 	}
 	slices.Sort(drivers)
-	c, made := f.cause(key{string(b.Code), strings.Join(drivers, ",")})
+	c, made := f.causes.get(key{string(b.Code), strings.Join(drivers, ",")})
 	if made {
 		c.Severity, c.Message = api.SeverityError, fmt.Sprintf("pod %s/%s, stage %s: %s", b.Namespace, b.Name, b.Stage, b.Summary)
 		if len(b.Steps) > 0 {
@@ -325,7 +326,7 @@ func (f *finder) fromBlocked(s *stuck) {
 		c.Evidence = append(c.Evidence, *b.Proof)
 	}
 	for _, driver := range drivers {
-		f.blame(c, api.Ref("Driver", "", driver))
+		f.causes.blame(c, api.Ref("Driver", "", driver))
 	}
 	c.suffer(s)
 }
@@ -344,7 +345,7 @@ func (f *finder) fromRefused(s *stuck) {
 			break
 		}
 	}
-	c, made := f.cause(key{string(r.Code), at.String()})
+	c, made := f.causes.get(key{string(r.Code), at.String()})
 	if made {
 		c.Severity, c.Message, c.Evidence = api.SeverityError, fmt.Sprintf("%s: %s", s.ref.Title(), r.Reason), r.Evidence
 		if len(r.Steps) > 0 {
@@ -353,6 +354,6 @@ func (f *finder) fromRefused(s *stuck) {
 	} else {
 		c.others++
 	}
-	f.blame(c, at)
+	f.causes.blame(c, at)
 	c.suffer(s)
 }

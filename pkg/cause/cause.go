@@ -61,7 +61,9 @@ type cause struct {
 	api.Cause
 	key   key
 	stuck []*stuck
-	edits []api.Edit
+	// ofPods says that only pods make it a cause: there is nothing wrong without them.
+	ofPods bool
+	edits  []api.Edit
 	// others counts the findings and pods with messages of their own besides the first.
 	others int
 	// fitsOn says where pods fit after the edits, if what they ask is changed.
@@ -109,10 +111,7 @@ type finder struct {
 	symptoms []*api.Finding
 	stuck    []*stuck
 	byRef    map[api.ObjectRef]*stuck
-	causes   []*cause
-	byKey    map[key]*cause
-	// byObject has the first cause of each object at fault.
-	byObject map[api.ObjectRef]*cause
+	causes   causeSet
 }
 
 // in reports whether a namespace is asked about.
@@ -125,25 +124,33 @@ func (f *finder) add(s *stuck) *stuck {
 	return f.byRef[s.ref]
 }
 
-// cause returns the cause with a key, which it makes if there is none, and reports whether it is
+// causeSet has the causes that were found.
+type causeSet struct {
+	list  []*cause
+	byKey map[key]*cause
+	// byObject has the first cause of each object at fault.
+	byObject map[api.ObjectRef]*cause
+}
+
+// get returns the cause with a key, which it makes if there is none, and reports whether it is
 // new.
-func (f *finder) cause(k key) (c *cause, made bool) {
-	if c := f.byKey[k]; c != nil {
+func (set *causeSet) get(k key) (c *cause, made bool) {
+	if c := set.byKey[k]; c != nil {
 		return c, false
 	}
 	c = &cause{key: k, Cause: api.Cause{Code: k.code, ID: identity(k)}}
-	f.byKey[k], f.causes = c, append(f.causes, c)
+	set.byKey[k], set.list = c, append(set.list, c)
 	return c, true
 }
 
 // blame adds an object at fault to a cause.
-func (f *finder) blame(c *cause, objects ...api.ObjectRef) {
+func (set *causeSet) blame(c *cause, objects ...api.ObjectRef) {
 	for _, o := range objects {
 		if !slices.Contains(c.Objects, o) {
 			c.Objects = append(c.Objects, o)
 		}
-		if f.byObject[o] == nil {
-			f.byObject[o] = c
+		if set.byObject[o] == nil {
+			set.byObject[o] = c
 		}
 	}
 }
@@ -156,7 +163,7 @@ func identity(k key) string {
 // ranked returns the causes of the namespace, the worst first, with their numbers.
 func (f *finder) ranked() []*cause {
 	var list []*cause
-	for _, c := range f.causes {
+	for _, c := range f.causes.list {
 		if f.number(c) {
 			list = append(list, c)
 		}
@@ -218,7 +225,7 @@ func (f *finder) number(c *cause) bool {
 	if c.Since != nil {
 		c.AgeSeconds = int64(f.cluster.Snapshot.Now().Sub(c.Since.Time).Seconds())
 	}
-	return f.namespace == "" || len(order) > 0 || inventory.Concerns(&api.Finding{Objects: c.Objects}, f.namespace)
+	return f.namespace == "" || len(order) > 0 || !c.ofPods && inventory.Concerns(&api.Finding{Objects: c.Objects}, f.namespace)
 }
 
 // shown returns a cause as it is printed.

@@ -121,7 +121,7 @@ func TestFind(t *testing.T) {
 		},
 		"a taint of the driver": {
 			objects: slices.Concat([]any{tc.Nodes("n1"), tc.Pool("n1", tc.Device("gpu-0").Tainted("gpu.example.com/ecc", resourceapi.DeviceTaintEffectNoSchedule))}, waits("a", tc.GPUs("gpu", 1))),
-			want:    []string{"Error DeviceTainted: driver gpu.example.com taints 1 device: ecc:NoSchedule; 1 pods; Admin repair the devices; the driver takes the taint back; then 1 of 1 waiting pod starts"},
+			want:    []string{"Error DeviceTainted: driver gpu.example.com taints 1 device: gpu.example.com/ecc:NoSchedule; 1 pods; Admin repair the devices; the driver takes the taint back; then 1 of 1 waiting pod starts"},
 		},
 		"a pool that is incomplete": {
 			objects: slices.Concat([]any{tc.Nodes("n1"), tc.Pool("n1", tc.Devices(1)...).Of(2)}, waits("a", tc.GPUs("gpu", 1))),
@@ -148,6 +148,19 @@ func TestNamespace(t *testing.T) {
 	}
 	if got := causes(t, snap, "other"); len(got) != 1 || !strings.Contains(got[0], NodeCordoned) {
 		t.Errorf("of another one: %q", got)
+	}
+	// The class is at fault for the pods alone, and no namespace has it.
+	for _, ofPods := range [][]any{
+		append(waits("a", tc.GPUs("gpu", 1)), tc.Serving("x", "n1", "gpu-0")),
+		waits("a", tc.Request("gpu", "nosuch", 1)),
+	} {
+		snap := tc.Cluster(append(ofPods, tc.Nodes("n1"), tc.Pool("n1", tc.Devices(1)...))...)
+		if got := causes(t, snap, tc.Namespace); len(got) != 1 {
+			t.Errorf("of pods, in their namespace: %q", got)
+		}
+		if got := causes(t, snap, "other"); len(got) != 0 {
+			t.Errorf("of pods of another namespace: %q", got)
+		}
 	}
 }
 

@@ -4,13 +4,13 @@
 package cause
 
 import (
-	"cmp"
 	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+	resourceapi "k8s.io/api/resource/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
@@ -18,6 +18,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/doctor"
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
 	"github.com/kubectl-dra/kubectl-dra/pkg/inventory"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 	"github.com/kubectl-dra/kubectl-dra/pkg/whatif"
 )
 
@@ -35,8 +36,8 @@ func (f *finder) fromConditions() {
 			f.fromRemedy(s, &s.full.Remedies[i])
 		}
 	}
-	for _, c := range f.causes {
-		f.describeNodes(c)
+	for _, c := range f.causes.list {
+		describeNodes(f.cluster.Snapshot, c)
 	}
 }
 
@@ -51,12 +52,11 @@ func (f *finder) fromTaints() {
 		if t.Rule != "" {
 			k.group, on = t.Rule, "DeviceTaintRule "+t.Rule
 		}
-		c, made := f.cause(k)
+		c, made := f.causes.get(k)
 		if made {
 			c.Severity = api.SeverityInfo
 			text := inventory.TaintText(t)
-			_, short, _ := strings.Cut(text, "/")
-			c.Message = fmt.Sprintf("%s taints %s: %s", on, english.Count(len(t.Devices), "device"), cmp.Or(short, text))
+			c.Message = fmt.Sprintf("%s taints %s: %s", on, english.Count(len(t.Devices), "device"), text)
 			if t.Rule != "" {
 				c.Evidence = append(c.Evidence, api.Evidence{Object: api.Ref("DeviceTaintRule", "", t.Rule), Path: "spec.taint", Found: text})
 			}
@@ -69,17 +69,17 @@ func (f *finder) fromTaints() {
 		c.began(t.Since)
 		if t.Rule != "" {
 			rule := api.Ref("DeviceTaintRule", "", t.Rule)
-			f.blame(c, rule)
+			f.causes.blame(c, rule)
 			edit := whatif.NewEdit(rule, "remove", "", nil)
 			c.edit(&edit)
 			c.NextStep = &api.NextStep{Actor: api.ActorAdmin, Text: fmt.Sprintf("delete DeviceTaintRule %s if it is no longer needed", t.Rule), Commands: whatif.Commands(f.cluster.Snapshot, c.edits, nil)}
 		}
 		for _, device := range t.Devices {
 			if t.Rule == "" {
-				f.blame(c, api.Ref(api.KindDevice, "", device))
+				f.causes.blame(c, api.Ref(api.KindDevice, "", device))
 			}
 		}
-		f.adopt(c, t)
+		adopt(f.exam.Diagnosis, c, t)
 		for j := range t.Pods {
 			if p := &t.Pods[j]; p.Evicted {
 				c.Severity = api.SeverityError
@@ -101,9 +101,9 @@ func (f *finder) fromCordons() {
 		if !node.Cordoned || stored == nil {
 			continue
 		}
-		c, _ = f.cause(key{NodeCordoned, ""})
+		c, _ = f.causes.get(key{NodeCordoned, ""})
 		names = append(names, node.Name)
-		f.blame(c, api.Ref(api.KindNode, "", node.Name))
+		f.causes.blame(c, api.Ref(api.KindNode, "", node.Name))
 		c.Devices += node.Devices.Free
 		c.edits = append(c.edits, whatif.Uncordon(stored)...)
 		c.began(&metav1.Time{Time: cluster.Cordoned(stored).Since})
@@ -117,9 +117,9 @@ func (f *finder) fromCordons() {
 }
 
 // adopt gives the cause of a taint the evidence and the next step of doctor's finding about it.
-func (f *finder) adopt(c *cause, t *api.Taint) {
-	for i := range f.exam.Diagnosis.Findings {
-		finding := &f.exam.Diagnosis.Findings[i]
+func adopt(d *api.Diagnosis, c *cause, t *api.Taint) {
+	for i := range d.Findings {
+		finding := &d.Findings[i]
 		about := slices.ContainsFunc(finding.Evidence, func(e api.Evidence) bool {
 			return e.Found == inventory.TaintText(t) && (slices.Contains(c.Objects, e.Object) || e.Object == api.Ref("Driver", "", t.Driver))
 		})
@@ -159,18 +159,18 @@ func (f *finder) fromRemedy(s *stuck, r *api.Remedy) {
 	}
 	switch e := &r.Edits[0]; kind {
 	case whatif.EditNodeCordon:
-		c = f.byKey[key{NodeCordoned, ""}]
+		c = f.causes.byKey[key{NodeCordoned, ""}]
 	case whatif.EditNodeTaint:
 		if c = f.nodeTaint(e); c == nil {
 			return
 		}
 	case whatif.EditDeviceTaint:
-		c = f.byObject[f.taintedDevice(e)]
+		c = f.causes.byObject[taintedDevice(f.cluster.Snapshot.Slices, e)]
 	case whatif.EditTaintRule, whatif.EditPoolSlices, whatif.EditClassSelector:
-		c = f.byObject[e.Object]
+		c = f.causes.byObject[e.Object]
 	case whatif.EditNamespaceLabel:
-		c, _ = f.cause(key{string(api.AdminAccessDenied), e.Object.Name})
-		f.blame(c, e.Object)
+		c, _ = f.causes.get(key{string(api.AdminAccessDenied), e.Object.Name})
+		f.causes.blame(c, e.Object)
 		c.Message = fmt.Sprintf("namespace %s does not allow admin access", e.Object.Name)
 	default:
 		// It is a change of what pods ask, or something to wait for.
@@ -216,16 +216,16 @@ func (f *finder) nodeTaint(e *api.Edit) *cause {
 	default:
 		return nil
 	}
-	if c := f.byObject[e.Object]; c != nil {
+	if c := f.causes.byObject[e.Object]; c != nil {
 		return c
 	}
-	c, _ := f.cause(k)
-	f.blame(c, e.Object)
+	c, _ := f.causes.get(k)
+	f.causes.blame(c, e.Object)
 	return c
 }
 
 // taintedDevice returns the device whose taint in a slice an edit removes.
-func (f *finder) taintedDevice(e *api.Edit) api.ObjectRef {
+func taintedDevice(published []*resourceapi.ResourceSlice, e *api.Edit) api.ObjectRef {
 	words := whatif.PointerTokens(e.Path)
 	at := 0
 	if len(words) < 3 {
@@ -234,7 +234,7 @@ func (f *finder) taintedDevice(e *api.Edit) api.ObjectRef {
 	if _, err := fmt.Sscan(words[2], &at); err != nil {
 		return api.ObjectRef{}
 	}
-	for _, slice := range f.cluster.Snapshot.Slices {
+	for _, slice := range published {
 		if slice.Name == e.Object.Name && at < len(slice.Spec.Devices) {
 			return api.Ref(api.KindDevice, "", slice.Spec.Driver+"/"+slice.Spec.Pool.Name+"/"+slice.Spec.Devices[at].Name)
 		}
@@ -243,14 +243,14 @@ func (f *finder) taintedDevice(e *api.Edit) api.ObjectRef {
 }
 
 // describeNodes writes the message and the next step of a cause about nodes.
-func (f *finder) describeNodes(c *cause) {
+func describeNodes(snap *snapshot.Snapshot, c *cause) {
 	if c.Message != "" {
 		return
 	}
 	names := make([]string, 0, len(c.Objects))
 	for _, o := range c.Objects {
 		names = append(names, o.Name)
-		if node := f.cluster.Snapshot.Node(o.Name); c.Code == string(api.NodeNotReady) && node != nil {
+		if node := snap.Node(o.Name); c.Code == string(api.NodeNotReady) && node != nil {
 			if down := cluster.NotReady(node); down != nil {
 				c.began(&metav1.Time{Time: down.Since})
 			}

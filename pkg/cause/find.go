@@ -52,7 +52,7 @@ func Find(ctx context.Context, c *cluster.Cluster, opts Options) (*Found, error)
 		return nil, err
 	}
 	causes := f.ranked()
-	if err := f.mend(ctx, causes); err != nil {
+	if err := mend(ctx, c, causes); err != nil {
 		return nil, err
 	}
 	found := &Found{cluster: c, Examination: f.exam, of: map[api.ObjectRef][]int{}, Status: &api.Status{
@@ -85,7 +85,7 @@ func find(ctx context.Context, c *cluster.Cluster, opts Options) (*finder, error
 	if err != nil {
 		return nil, fmt.Errorf("find causes: %w", err)
 	}
-	f := &finder{cluster: c, exam: x, namespace: opts.Namespace, byKey: map[key]*cause{}, byObject: map[api.ObjectRef]*cause{}, byRef: map[api.ObjectRef]*stuck{}}
+	f := &finder{cluster: c, exam: x, namespace: opts.Namespace, causes: causeSet{byKey: map[key]*cause{}, byObject: map[api.ObjectRef]*cause{}}, byRef: map[api.ObjectRef]*stuck{}}
 	f.overview = x.Survey.Overview(inventory.Known{Namespace: opts.Namespace, Reason: func(*corev1.Pod) api.StuckReason { return api.StuckReason{} }})
 	f.list()
 	f.fromFindings()

@@ -11,6 +11,8 @@ import (
 
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/doctor"
+	"github.com/kubectl-dra/kubectl-dra/pkg/inventory"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
 // fromFindings makes causes of doctor's findings. Findings about pods and taints, which are
@@ -51,18 +53,18 @@ func (f *finder) fromFinding(finding *api.Finding) {
 			at = append(at, o)
 		}
 	}
-	c, made := f.cause(key{finding.Code, f.groupOf(at)})
+	c, made := f.causes.get(key{finding.Code, groupOf(f.cluster.Snapshot, at)})
 	if made {
 		c.Severity, c.Message, c.NextStep, c.Findings = finding.Severity, finding.Message, finding.Remedy, []string{finding.Code}
 	} else {
 		c.others++
 	}
 	c.Evidence = append(c.Evidence, finding.Evidence...)
-	f.blame(c, at...)
+	f.causes.blame(c, at...)
 	if finding.Severity == api.SeverityError {
 		affected = append(affected, f.users(at)...)
 	}
-	if pointing := f.pointing(finding); len(pointing) > 0 {
+	if pointing := pointing(f.stuck, finding); len(pointing) > 0 {
 		c.Severity, affected = api.SeverityError, append(affected, pointing...)
 	}
 	for _, s := range affected {
@@ -95,7 +97,7 @@ func (f *finder) fromSymptoms(classes bool) {
 		if known {
 			continue
 		}
-		if c := f.byObject[finding.Objects[0]]; c != nil && !classes {
+		if c := f.causes.byObject[finding.Objects[0]]; c != nil && !classes {
 			c.Findings = append(c.Findings, finding.Code)
 			continue
 		}
@@ -106,7 +108,7 @@ func (f *finder) fromSymptoms(classes bool) {
 // groupOf returns what the objects of findings like one have in common: the driver of slices and
 // pools, the workload of pods, the namespace of claims, nothing for nodes. Other objects are
 // apart.
-func (f *finder) groupOf(at []api.ObjectRef) string {
+func groupOf(snap *snapshot.Snapshot, at []api.ObjectRef) string {
 	if len(at) == 0 {
 		return ""
 	}
@@ -120,13 +122,13 @@ func (f *finder) groupOf(at []api.ObjectRef) string {
 		driver, _, _ := strings.Cut(first.Name, "/")
 		return driver
 	case "ResourceSlice":
-		for _, slice := range f.cluster.Snapshot.Slices {
+		for _, slice := range snap.Slices {
 			if slice.Name == first.Name {
 				return slice.Spec.Driver
 			}
 		}
 	case api.KindPod:
-		if pod := f.cluster.Snapshot.Pod(first.Namespace, first.Name); pod != nil {
+		if pod := snap.Pod(first.Namespace, first.Name); pod != nil {
 			if owner := metav1.GetControllerOfNoCopy(pod); owner != nil {
 				return pod.Namespace + "/" + owner.Name
 			}
@@ -137,12 +139,12 @@ func (f *finder) groupOf(at []api.ObjectRef) string {
 
 // pointing returns the pods that wait and whose answers name an object of a finding as the reason,
 // or as what may be behind it if a node has no devices for them at all.
-func (f *finder) pointing(finding *api.Finding) []*stuck {
+func pointing(waiting []*stuck, finding *api.Finding) []*stuck {
 	isNamed := func(e api.Evidence) bool {
 		return slices.Contains(finding.Objects, e.Object) || e.Object.Kind == "Pool" && slices.ContainsFunc(finding.Evidence, func(other api.Evidence) bool { return other.Object == e.Object })
 	}
 	var list []*stuck
-	for _, s := range f.stuck {
+	for _, s := range waiting {
 		if s.full == nil || s.answer.Verdict == api.Fits {
 			continue
 		}
@@ -196,7 +198,7 @@ func (f *finder) uses(s *stuck, o api.ObjectRef) bool {
 			}
 		}
 	case "DeviceClass":
-		return s.answer != nil && slices.Contains(f.classesOf(s), o.Name)
+		return s.answer != nil && slices.Contains(classesOf(f.exam.Inventory, s), o.Name)
 	case api.KindNode:
 		return s.blocked != nil && s.blocked.Code == api.NodeNotReady && s.pod.Spec.NodeName == o.Name
 	}
@@ -204,9 +206,9 @@ func (f *finder) uses(s *stuck, o api.ObjectRef) bool {
 }
 
 // classesOf lists the classes that the requests of a pod name.
-func (f *finder) classesOf(s *stuck) []string {
+func classesOf(in *inventory.Inventory, s *stuck) []string {
 	var classes []string
-	for _, ask := range f.exam.Inventory.Asks(s.pod) {
+	for _, ask := range in.Asks(s.pod) {
 		classes = append(classes, ask.Classes...)
 	}
 	return classes

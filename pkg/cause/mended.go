@@ -24,7 +24,7 @@ const mendedMost = 4
 // mend says what changes when each cause is mended. For the first conditions of the cluster, the
 // allocator decides all pods that wait again. Changes of what a pod asks were decided before, for
 // each pod alone.
-func (f *finder) mend(ctx context.Context, causes []*cause) error {
+func mend(ctx context.Context, of *cluster.Cluster, causes []*cause) error {
 	asked := 0
 	var now map[api.ObjectRef]bool
 	for _, c := range causes {
@@ -39,21 +39,21 @@ func (f *finder) mend(ctx context.Context, causes []*cause) error {
 			continue
 		case decides:
 			asked++
-			after, err := whatif.Amend(f.cluster.Snapshot, c.edits)
+			after, err := whatif.Amend(of.Snapshot, c.edits)
 			if err != nil {
 				// The edits of several pods do not go together.
 				continue
 			}
 			if now == nil {
-				if now, err = decided(ctx, f.cluster); err != nil {
+				if now, err = decided(ctx, of); err != nil {
 					return err
 				}
 			}
-			then, err := decided(ctx, f.cluster.Amended(after))
+			then, err := decided(ctx, of.Amended(after))
 			if err != nil {
 				return err
 			}
-			m.Waiting, m.Starts, m.Stops = len(f.cluster.Waiting()), without(then, now), without(now, then)
+			m.Waiting, m.Starts, m.Stops = len(of.Waiting()), without(then, now), without(now, then)
 		}
 		m.Message = message(m)
 		c.Mended = m

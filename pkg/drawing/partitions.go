@@ -26,6 +26,19 @@ func Partitions(p *api.Pool, devices []api.Device) *Drawing {
 	return drawn("Partitions of pool "+p.Driver+"/"+p.Name, func(d *Drawing) { d.partitions(p, devices) })
 }
 
+// Pools draws the partitions of pools below each other, and what the colors mean.
+func Pools(pools []*api.Pool, devicesOf func(*api.Pool) []api.Device) *Drawing {
+	list := make([]*Drawing, 0, len(pools)+1)
+	for _, p := range pools {
+		title := "Pool " + p.Driver + "/" + p.Name
+		list = append(list, drawn(title, func(d *Drawing) {
+			d.heading(title)
+			d.partitions(p, devicesOf(p))
+		}))
+	}
+	return Stack("Partitions", append(list, PartitionLegend())...)
+}
+
 func (d *Drawing) partitions(p *api.Pool, devices []api.Device) {
 	bySet := map[string][]*api.Counter{}
 	for i := range p.Counters {

@@ -12,6 +12,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
+	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/verdict"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/eligibility"
@@ -100,7 +101,7 @@ func measureSteps(q *eligibility.Question) []api.NextStep {
 // conflictCase returns what conflicts and remedies are looked for with.
 func (x *builder) conflictCase() *advice.Case {
 	c := &advice.Case{
-		Verdict: x.Verdict, Nodes: x.reachable(), Contents: x.contents, Confirmer: x.confirmer, Only: x.Reach.OnlyNode(),
+		Verdict: x.Verdict, Nodes: reachable(x.Verdict), Contents: x.contents, Confirmer: x.confirmer, Only: x.Reach.OnlyNode(),
 	}
 	if len(x.out.Nodes) > 0 {
 		c.NodeCode = x.out.Nodes[0].Code
@@ -110,12 +111,12 @@ func (x *builder) conflictCase() *advice.Case {
 
 // reachable returns the nodes on which changes could make the claims fit. A DaemonSet
 // creates each pod for one node: whatever changes, it does not run on another one.
-func (x *builder) reachable() []*corev1.Node {
-	nodes := x.Target.Nodes(x.Cluster)
-	if x.Pod == nil || snapshot.DaemonNode(x.Pod) == "" {
+func reachable(v *verdict.Verdict) []*corev1.Node {
+	nodes := v.Target.Nodes(v.Cluster)
+	if v.Pod == nil || snapshot.DaemonNode(v.Pod) == "" {
 		return nodes
 	}
-	return slices.DeleteFunc(slices.Clone(nodes), func(node *corev1.Node) bool { return node.Name != snapshot.DaemonNode(x.Pod) })
+	return slices.DeleteFunc(slices.Clone(nodes), func(node *corev1.Node) bool { return node.Name != snapshot.DaemonNode(v.Pod) })
 }
 
 // nearestFirst sorts groups of nodes by how near one of their nodes is. The only node

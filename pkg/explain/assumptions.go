@@ -20,10 +20,10 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
-// assume lists what the answer takes as true without seeing it.
-func (x *builder) assume() {
-	x.out.Assumptions = append(x.out.Assumptions, snapshot.PreviewAssumptions(x.Cluster.Snapshot)...)
-	for _, gap := range x.Cluster.Snapshot.Gaps {
+// assumptions lists what an answer takes as true without seeing it.
+func assumptions(v *verdict.Verdict, outcome api.Verdict) []string {
+	list := snapshot.PreviewAssumptions(v.Cluster.Snapshot)
+	for _, gap := range v.Cluster.Snapshot.Gaps {
 		consequence := ""
 		switch gap.Resource {
 		case snapshot.ResourceNodes:
@@ -34,7 +34,7 @@ func (x *builder) assume() {
 			consequence = "assumed that no device is allocated to another claim"
 		case snapshot.ResourceSlices:
 			consequence = "no device is known"
-			if len(x.Cluster.Snapshot.Slices) > 0 {
+			if len(v.Cluster.Snapshot.Slices) > 0 {
 				consequence = "other devices are not known"
 			}
 		case snapshot.ResourceClasses, snapshot.ResourceTemplates:
@@ -42,21 +42,21 @@ func (x *builder) assume() {
 		case snapshot.ResourceTaintRules:
 			consequence = "assumed that there is no DeviceTaintRule"
 		case snapshot.ResourceMetrics:
-			consequence = "assumed that the feature gates are the defaults of " + clusterText(x.Question)
+			consequence = "assumed that the feature gates are the defaults of " + clusterText(v.Question)
 		case snapshot.ResourcePodGroups:
-			if x.Pod == nil || x.Pod.Spec.SchedulingGroup == nil {
+			if v.Pod == nil || v.Pod.Spec.SchedulingGroup == nil {
 				continue
 			}
 			consequence = "which claims a group of pods shares is not known"
 		case snapshot.ResourceNamespaces:
-			if !wantsAdminAccess(x.Question) {
+			if !wantsAdminAccess(v.Question) {
 				continue
 			}
 			consequence = "assumed that the namespace allows admin access"
 		case snapshot.ResourceEvents:
 			consequence = "its events are not known"
 		case snapshot.ResourceDaemonSets:
-			if x.out.Verdict != api.DoesNotFit {
+			if outcome != api.DoesNotFit {
 				continue
 			}
 			consequence = "whether the drivers run is not known"
@@ -65,69 +65,70 @@ func (x *builder) assume() {
 		case snapshot.ResourceLocalQueues, snapshot.ResourceClusterQueue:
 			consequence = "whether that queue of Kueue is active is not known"
 		case snapshot.ResourceAutoscalers:
-			if x.out.Verdict != api.DoesNotFit && x.out.Verdict != api.Blocked {
+			if outcome != api.DoesNotFit && outcome != api.Blocked {
 				continue
 			}
 			consequence = "assumed that no HorizontalPodAutoscaler sets its number of pods"
 		default:
-			if !x.Target.ByOwner || !target.MayOwnPods(gap.Resource) {
+			if !v.Target.ByOwner || !target.MayOwnPods(gap.Resource) {
 				continue
 			}
 			consequence = "the answer is about the pods whose owners are known"
 		}
-		x.out.Assumptions = append(x.out.Assumptions, fmt.Sprintf("%s: %s", gap.Reason, consequence))
+		list = append(list, fmt.Sprintf("%s: %s", gap.Reason, consequence))
 	}
-	if _, known := x.Cluster.Nodes.All(); !known && x.Cluster.Snapshot.Gap(snapshot.ResourceNodes) == nil {
-		x.out.Assumptions = append(x.out.Assumptions, "no node is known: assumed that the nodes named in ResourceSlices exist and are suitable for the pod")
+	if _, known := v.Cluster.Nodes.All(); !known && v.Cluster.Snapshot.Gap(snapshot.ResourceNodes) == nil {
+		list = append(list, "no node is known: assumed that the nodes named in ResourceSlices exist and are suitable for the pod")
 	}
-	if class := x.Target.UnknownPriority(); class != "" {
-		x.out.Assumptions = append(x.out.Assumptions, fmt.Sprintf("the priority of PriorityClass %s is not known: assumed that it is 0", class))
+	if class := v.Target.UnknownPriority(); class != "" {
+		list = append(list, fmt.Sprintf("the priority of PriorityClass %s is not known: assumed that it is 0", class))
 	}
-	if x.SlowNode != "" {
+	if v.SlowNode != "" {
 		scheduler := fmt.Sprintf(`the scheduler searches for at most %s, and then says "timed out trying to allocate devices"`, verdict.SchedulerLimit)
-		if !x.Cluster.Gates.Enabled("DRASchedulerFilterTimeout") {
+		if !v.Cluster.Gates.Enabled("DRASchedulerFilterTimeout") {
 			scheduler = "the scheduler may search for very long, because the feature gate DRASchedulerFilterTimeout is off"
 		}
-		x.out.Assumptions = append(x.out.Assumptions, fmt.Sprintf(
-			"nothing fits on node %s: this is proved by counting, because the allocator's own search takes more than %s steps; %s", x.SlowNode, english.Thousands(verdict.ProvedSteps), scheduler))
+		list = append(list, fmt.Sprintf(
+			"nothing fits on node %s: this is proved by counting, because the allocator's own search takes more than %s steps; %s", v.SlowNode, english.Thousands(verdict.ProvedSteps), scheduler))
 	}
-	for _, u := range x.Unevaluated {
-		if u.Always || x.out.Verdict == api.Fits {
-			x.out.Assumptions = append(x.out.Assumptions, "not evaluated: "+u.String())
+	for _, u := range v.Unevaluated {
+		if u.Always || outcome == api.Fits {
+			list = append(list, "not evaluated: "+u.String())
 		}
 	}
-	if x.out.Verdict == api.DoesNotFit && preemptionMatters(x.Question) {
-		x.out.Assumptions = append(x.out.Assumptions, "not evaluated: preemption of pods with lower priority")
+	if outcome == api.DoesNotFit && preemptionMatters(v.Question) {
+		list = append(list, "not evaluated: preemption of pods with lower priority")
 	}
-	if x.Target.Workload && x.out.Verdict != api.Allocated {
-		x.out.Assumptions = append(x.out.Assumptions, "nodes, conflict and remedies are for one pod, except where a remedy says how many pods fit")
+	if v.Target.Workload && outcome != api.Allocated {
+		list = append(list, "nodes, conflict and remedies are for one pod, except where a remedy says how many pods fit")
 	}
-	if group := x.Target.Group; group != nil && !x.Cluster.Gates.Enabled("GenericWorkload") {
-		x.out.Assumptions = append(x.out.Assumptions, fmt.Sprintf(
+	if group := v.Target.Group; group != nil && !v.Cluster.Gates.Enabled("GenericWorkload") {
+		list = append(list, fmt.Sprintf(
 			"the feature gate GenericWorkload is off: the API server drops spec.schedulingGroup of new pods, and PodGroup %s has no effect on them", group.Name))
 	}
-	if x.Pod != nil && x.Pod.Spec.NodeName == "" {
-		for _, part := range x.Cluster.Nodes.NotModelled(x.Pod) {
-			x.out.Assumptions = append(x.out.Assumptions, "not evaluated: "+part)
+	if v.Pod != nil && v.Pod.Spec.NodeName == "" {
+		for _, part := range v.Cluster.Nodes.NotModelled(v.Pod) {
+			list = append(list, "not evaluated: "+part)
 		}
 	}
-	if pools := orderedPools(x.Question); len(pools) > 0 && (x.out.Verdict == api.Fits || x.out.Verdict == api.DoesNotFit) {
-		x.out.Assumptions = append(x.out.Assumptions, fmt.Sprintf(
+	if pools := orderedPools(v.Question); len(pools) > 0 && (outcome == api.Fits || outcome == api.DoesNotFit) {
+		list = append(list, fmt.Sprintf(
 			"each node is evaluated alone: which compatibility groups of pool %s are in use differs between nodes, and the scheduler applies what it finds on the first node to all of them", english.JoinAnd(pools)))
 	}
-	for i := range x.PodClaims {
-		claim, pod := x.PodClaims[i].Claim, x.Pod
-		if claim != nil && pod != nil && x.Cluster.Claims.ReservedByAssumption(claim, pod) {
-			x.out.Assumptions = append(x.out.Assumptions, fmt.Sprintf("claim %s is reserved for the group of the pod: assumed that the feature gate DRAWorkloadResourceClaims is on, which it is not by default in %s", claim.Name, clusterText(x.Question)))
+	for i := range v.PodClaims {
+		claim, pod := v.PodClaims[i].Claim, v.Pod
+		if claim != nil && pod != nil && v.Cluster.Claims.ReservedByAssumption(claim, pod) {
+			list = append(list, fmt.Sprintf("claim %s is reserved for the group of the pod: assumed that the feature gate DRAWorkloadResourceClaims is on, which it is not by default in %s", claim.Name, clusterText(v.Question)))
 			break
 		}
 	}
-	x.out.Assumptions = append(x.out.Assumptions, x.Cluster.Snapshot.Notes()...)
-	if skew := x.Cluster.Snapshot.Skew; x.Cluster.Snapshot.BinaryVersion() == "" && skew.From > 0 {
-		x.out.Assumptions = append(x.out.Assumptions, fmt.Sprintf("the snapshot does not have the Kubernetes version: assumed that it is 1.%d, like the newest kubelet; %s (set --kubernetes-version)", skew.From, skew))
-	} else if x.Cluster.Snapshot.ServerVersion == "" && len(x.Cluster.Snapshot.Gates) == 0 {
-		x.out.Assumptions = append(x.out.Assumptions, fmt.Sprintf("the snapshot does not have the Kubernetes version: assumed that the feature gates are the defaults of %s (set --kubernetes-version or --feature-gates)", clusterText(x.Question)))
+	list = append(list, v.Cluster.Snapshot.Notes()...)
+	if skew := v.Cluster.Snapshot.Skew; v.Cluster.Snapshot.BinaryVersion() == "" && skew.From > 0 {
+		list = append(list, fmt.Sprintf("the snapshot does not have the Kubernetes version: assumed that it is 1.%d, like the newest kubelet; %s (set --kubernetes-version)", skew.From, skew))
+	} else if v.Cluster.Snapshot.ServerVersion == "" && len(v.Cluster.Snapshot.Gates) == 0 {
+		list = append(list, fmt.Sprintf("the snapshot does not have the Kubernetes version: assumed that the feature gates are the defaults of %s (set --kubernetes-version or --feature-gates)", clusterText(v.Question)))
 	}
+	return list
 }
 
 // wantsAdminAccess reports whether a claim asks for devices besides their users.

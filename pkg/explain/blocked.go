@@ -11,6 +11,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/verdict"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/lifecycle"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
@@ -29,21 +30,21 @@ func (x *builder) obstacles() (unknown []string) {
 		}
 	}
 	if x.out.Verdict == api.Fits {
-		return x.unknowns()
+		return unknowns(x.Verdict)
 	}
 	return nil
 }
 
 // unknowns returns the gaps that matter to a pod that fits, and that the scheduler said
 // otherwise.
-func (x *builder) unknowns() []string {
-	pod := x.Pod
+func unknowns(v *verdict.Verdict) []string {
+	pod := v.Pod
 	if pod == nil {
 		return nil
 	}
 	var clauses []string
-	parts := x.Cluster.Nodes.Unevaluated(pod)
-	for _, u := range x.Unevaluated {
+	parts := v.Cluster.Nodes.Unevaluated(pod)
+	for _, u := range v.Unevaluated {
 		if !u.Quiet {
 			parts = append(parts, u.String())
 		}
@@ -51,7 +52,7 @@ func (x *builder) unknowns() []string {
 	if len(parts) > 0 {
 		clauses = append(clauses, "not evaluated: "+strings.Join(parts, ", "))
 	}
-	for _, gap := range x.Cluster.Snapshot.Gaps {
+	for _, gap := range v.Cluster.Snapshot.Gaps {
 		if gap.LeftOut && slices.Contains([]string{snapshot.ResourceNodes, snapshot.ResourcePods, snapshot.ResourceTemplates}, gap.Resource) {
 			clauses = append(clauses, gap.Reason)
 		}
@@ -61,7 +62,7 @@ func (x *builder) unknowns() []string {
 		return clauses
 	}
 	when := c.LastTransitionTime
-	if said := lifecycle.SchedulerMessage(x.Cluster.Snapshot, pod); said != nil && said.Time != nil && said.Time.After(when.Time) {
+	if said := lifecycle.SchedulerMessage(v.Cluster.Snapshot, pod); said != nil && said.Time != nil && said.Time.After(when.Time) {
 		when = *said.Time
 	}
 	text := "the scheduler last said otherwise"

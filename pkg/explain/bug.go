@@ -12,18 +12,19 @@ import (
 	"k8s.io/apimachinery/pkg/util/version"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
+	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/verdict"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/eligibility"
 )
 
 // because finds the bug of the cluster's release that decides about a node.
-func (x *builder) because(ctx context.Context, node *corev1.Node, fits bool) cluster.Behavior {
-	claims, err := x.ClaimsFor(node)
+func because(ctx context.Context, q *eligibility.Question, node *corev1.Node, fits bool) cluster.Behavior {
+	claims, err := q.ClaimsFor(node)
 	if err != nil {
 		return ""
 	}
-	return allocator.Of(x.Cluster).Because(ctx, node, claims, fits)
+	return allocator.Of(q.Cluster).Because(ctx, node, claims, fits)
 }
 
 // bugText names a bug of the cluster's release, and the release that mends it.
@@ -33,46 +34,46 @@ func bugText(q *eligibility.Question, because cluster.Behavior) string {
 }
 
 // byBug says that claims fit because of a bug alone, if so.
-func (x *builder) byBug(ctx context.Context) string {
-	if x.Allocator != api.Fits || x.out.Placement == nil {
+func byBug(ctx context.Context, v *verdict.Verdict, placement *api.Placement) string {
+	if v.Allocator != api.Fits || placement == nil {
 		return ""
 	}
-	because := x.because(ctx, x.Cluster.Snapshot.Node(x.out.Placement.Node), true)
-	if because == "" {
+	bug := because(ctx, v.Question, v.Cluster.Snapshot.Node(placement.Node), true)
+	if bug == "" {
 		return ""
 	}
-	return fmt.Sprintf("the claims fit on node %s only because of %s", x.out.Placement.Node, bugText(x.Question, because))
+	return fmt.Sprintf("the claims fit on node %s only because of %s", placement.Node, bugText(v.Question, bug))
 }
 
 // updates proposes the first release without the bugs that keep the claims from devices. The
 // reason is for the nodes where a bug decides; both are empty where there is none.
-func (x *builder) updates(ctx context.Context) ([]api.Remedy, reason, error) {
+func updates(ctx context.Context, v *verdict.Verdict, out *api.Explanation) ([]api.Remedy, reason, error) {
 	var said reason
-	at := slices.IndexFunc(x.out.Nodes, func(g api.NodeGroup) bool { return g.Code == api.SchedulerBug })
+	at := slices.IndexFunc(out.Nodes, func(g api.NodeGroup) bool { return g.Code == api.SchedulerBug })
 	if at < 0 {
 		return nil, said, nil
 	}
-	group := x.out.Nodes[at]
-	x.out.Nodes = slices.Insert(slices.Delete(x.out.Nodes, at, at+1), 0, group)
+	group := out.Nodes[at]
+	out.Nodes = slices.Insert(slices.Delete(out.Nodes, at, at+1), 0, group)
 	if group.Verdict == api.DoesNotFit {
-		said = reason{what: fmt.Sprintf("%s. Node %s has the devices, but does not get them because of %s", asks(x.Question), group.Names[0], group.Message)}
+		said = reason{what: fmt.Sprintf("%s. Node %s has the devices, but does not get them because of %s", asks(v.Question), group.Names[0], group.Message)}
 	}
-	node := x.Cluster.Snapshot.Node(group.Names[0])
-	for _, fixed := range fixes(x.Cluster) {
-		amended := *x.Cluster.Snapshot
+	node := v.Cluster.Snapshot.Node(group.Names[0])
+	for _, fixed := range fixes(v.Cluster) {
+		amended := *v.Cluster.Snapshot
 		amended.ServerVersion, amended.Emulator = "v"+fixed, ""
-		after := x.Cluster.Amended(&amended)
-		claims, err := x.ClaimsFor(node)
+		after := v.Cluster.Amended(&amended)
+		claims, err := v.ClaimsFor(node)
 		if err != nil {
 			return nil, said, err
 		}
-		verdict := allocator.Of(after).Check(ctx, node, claims)
-		if verdict.Outcome != allocator.Fits {
+		checked := allocator.Of(after).Check(ctx, node, claims)
+		if checked.Outcome != allocator.Fits {
 			continue
 		}
 		remedy := api.Remedy{Actor: api.ActorAdmin, Change: fmt.Sprintf("update kube-scheduler to %s or newer", fixed), Node: node.Name, Nodes: group.Count, Devices: []api.AllocatedDevice{}}
-		for i := range verdict.Allocations {
-			remedy.Devices = append(remedy.Devices, eligibility.PickedDevices(x.Pod, claims[i], &verdict.Allocations[i])...)
+		for i := range checked.Allocations {
+			remedy.Devices = append(remedy.Devices, eligibility.PickedDevices(v.Pod, claims[i], &checked.Allocations[i])...)
 		}
 		return []api.Remedy{remedy}, said, nil
 	}

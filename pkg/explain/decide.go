@@ -31,33 +31,32 @@ func (x *builder) ofDevices(ctx context.Context) (reason, error) {
 	for _, further := range x.Target.LeftOut {
 		x.out.NodeCount += len(further)
 	}
-	x.describeFunnels()
+	describeFunnels(x.Verdict, x.out)
 	if x.depth == withAdvice {
-		x.trace(ctx)
+		trace(ctx, x.Verdict, x.out)
 	}
 	return x.conclusion(ctx)
 }
 
 // describeFunnels says what the funnels of the claims have found.
-func (x *builder) describeFunnels() {
-	pools := len(x.Cluster.Pools.All())
-	if only := x.Target.Only; only != nil {
-		pools = len(x.Reach.Pools[only.Name])
+func describeFunnels(v *verdict.Verdict, out *api.Explanation) {
+	pools := len(v.Cluster.Pools.All())
+	if only := v.Target.Only; only != nil {
+		pools = len(v.Reach.Pools[only.Name])
 	}
 	var described sync.WaitGroup
-	for i := range x.Claims {
-		described.Go(func() { x.describeFunnelsOf(&x.Claims[i], pools) })
+	for i := range v.Claims {
+		described.Go(func() { describeFunnelsOf(v.Question, &v.Claims[i], pools, &out.Claims[v.Claims[i].Index]) })
 	}
 	described.Wait()
 }
 
 // describeFunnelsOf says what the funnels of a claim have found, in so many pools.
-func (x *builder) describeFunnelsOf(c *eligibility.Claim, pools int) {
-	explained := &x.out.Claims[c.Index]
+func describeFunnelsOf(q *eligibility.Question, c *eligibility.Claim, pools int, explained *api.ClaimExplanation) {
 	for _, alternatives := range c.Funnels {
 		for _, f := range alternatives {
 			request := f.Explanation(pools)
-			if place, ok := eligibility.ExtendedRequestOf(x.Question, c.Claim, f.Request.Base); ok {
+			if place, ok := eligibility.ExtendedRequestOf(q, c.Claim, f.Request.Base); ok {
 				request.Container = place.Container.Name
 			}
 			explained.Requests = append(explained.Requests, request)
@@ -85,15 +84,15 @@ func (x *builder) conclusion(ctx context.Context) (reason, error) {
 	turned := x.Release != nil && x.Release.Outcome != ""
 	var said reason
 	if turned {
-		said = reason{what: x.releaseText()}
+		said = reason{what: releaseText(x.Verdict)}
 	} else {
-		said = x.conclude()
+		said = conclude(x.Verdict, x.out)
 	}
 	x.out.Placement = placementOf(x.Verdict)
-	if text := x.releaseAssumption(); text != "" {
+	if text := releaseAssumption(x.Verdict, x.out.Nodes); text != "" {
 		x.out.Assumptions = append(x.out.Assumptions, text)
 	}
-	if text := x.byBug(ctx); text != "" {
+	if text := byBug(ctx, x.Verdict, x.out.Placement); text != "" {
 		x.out.Assumptions = append(x.out.Assumptions, text)
 	}
 	if text := poolOrder(x.Question); text != "" {
@@ -102,11 +101,11 @@ func (x *builder) conclusion(ctx context.Context) (reason, error) {
 	if turned {
 		return said, nil
 	}
-	said = x.heedGaps(said)
+	said = heedGaps(x.Verdict, said)
 	if x.out.Verdict != api.DoesNotFit && x.out.Verdict != api.Error || x.depth != withAdvice {
 		return said, nil
 	}
-	update, bug, err := x.updates(ctx)
+	update, bug, err := updates(ctx, x.Verdict, x.out)
 	if err != nil {
 		return reason{}, err
 	}
@@ -124,38 +123,40 @@ func (x *builder) conclusion(ctx context.Context) (reason, error) {
 	if said = cmp.Or(rollout, said); err != nil {
 		return said, err
 	}
-	return said, x.retry(ctx)
+	steps, err := retry(ctx, x.Verdict)
+	x.out.NextSteps = append(x.out.NextSteps, steps...)
+	return said, err
 }
 
 // conclude returns the reason of the allocator's verdict.
-func (x *builder) conclude() reason {
-	if x.Ended >= 0 {
-		checked, node := &x.Checked[x.Ended], x.Reach.Candidates[x.Ended].Name
+func conclude(v *verdict.Verdict, out *api.Explanation) reason {
+	if v.Ended >= 0 {
+		checked, node := &v.Checked[v.Ended], v.Reach.Candidates[v.Ended].Name
 		switch endless := unending(checked.Err); {
 		case checked.Outcome == allocator.Failed:
 			if verdict.ErrorCode(checked.Err) == api.AllocatorPanic {
 				// What our own look at devices finds may be just what the allocator stumbles over.
-				for i := range x.out.Claims {
-					x.out.Claims[i].Requests = nil
+				for i := range out.Claims {
+					out.Claims[i].Requests = nil
 				}
 			}
-			return reason{what: errorSummary(x.Question, x.out.Claims, checked.Err)}
+			return reason{what: errorSummary(v.Question, out.Claims, checked.Err)}
 		case endless != nil:
 			return reason{what: fmt.Sprintf("%s; whether the claims fit on node %s is not known", english.OneLine(endless), node)}
 		default:
 			return reason{what: fmt.Sprintf("the search for devices on node %s takes longer than 10s: the scheduler gives up with \"timed out trying to allocate devices\", and whether the claims fit is not known", node)}
 		}
 	}
-	switch x.Allocator {
+	switch v.Allocator {
 	case api.Allocated:
-		return reason{what: allocatedSummary(x.Pod, x.out.Claims)}
+		return reason{what: allocatedSummary(v.Pod, out.Claims)}
 	case api.Fits:
-		if x.Target.Object.Kind == kindDaemonSet && len(x.Target.New) > 0 {
-			return reason{what: x.daemons()}
+		if v.Target.Object.Kind == kindDaemonSet && len(v.Target.New) > 0 {
+			return reason{what: daemons(v.Question, out.Nodes)}
 		}
-		return reason{what: eligibility.PlacementText(placementOf(x.Verdict))}
+		return reason{what: eligibility.PlacementText(placementOf(v))}
 	default:
-		return noFit(x.out, len(x.Claims) == 0)
+		return noFit(out, len(v.Claims) == 0)
 	}
 }
 
@@ -166,14 +167,14 @@ const kindDaemonSet = "DaemonSet"
 // controller leaves out those with taints that the pod does not tolerate, and those that its
 // selector or affinity does not select (NodeShouldRunDaemonPod in
 // pkg/controller/daemon/daemon_controller.go).
-func (x *builder) daemons() string {
-	fits, all := 0, len(x.Reach.Candidates)
-	for i := range x.out.Nodes {
-		if x.out.Nodes[i].Verdict == api.Fits {
-			fits += x.out.Nodes[i].Count
+func daemons(q *eligibility.Question, nodes []api.NodeGroup) string {
+	fits, all := 0, len(q.Reach.Candidates)
+	for i := range nodes {
+		if nodes[i].Verdict == api.Fits {
+			fits += nodes[i].Count
 		}
 	}
-	for _, misfits := range x.Reach.Misfits {
+	for _, misfits := range q.Reach.Misfits {
 		if !slices.ContainsFunc(misfits, func(u eligibility.UnsuitableNode) bool {
 			return u.Misfit.Filter == cluster.FilterTaint || u.Misfit.NotSelected()
 		}) {
@@ -250,15 +251,15 @@ func noFit(out *api.Explanation, allocated bool) reason {
 
 // heedGaps returns the gap that could turn the verdict around as the reason, or else the
 // given reason.
-func (x *builder) heedGaps(said reason) reason {
+func heedGaps(v *verdict.Verdict, said reason) reason {
 	switch {
-	case x.NoNode:
+	case v.NoNode:
 		return reason{what: "no node is known, and some devices are not bound to a node of a certain name"}
-	case x.Gap == nil:
+	case v.Gap == nil:
 		return said
-	case x.Allocator == api.DoesNotFit:
-		return reason{what: x.Gap.Reason}
+	case v.Allocator == api.DoesNotFit:
+		return reason{what: v.Gap.Reason}
 	default:
-		return reason{what: fmt.Sprintf("as far as can be seen %s, but %s", said.text(nil), x.Gap.Reason)}
+		return reason{what: fmt.Sprintf("as far as can be seen %s, but %s", said.text(nil), v.Gap.Reason)}
 	}
 }

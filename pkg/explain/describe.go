@@ -23,10 +23,10 @@ import (
 )
 
 // describe says what the question is about.
-func (x *builder) describe() {
-	x.out.Allocator = allocatorInfo(x.Question)
-	x.describeUsers()
-	x.describeClaims()
+func describe(v *verdict.Verdict, out *api.Explanation) {
+	out.Allocator = allocatorInfo(v.Question)
+	describeUsers(v, out)
+	describeClaims(v, out)
 }
 
 // allocatorInfo says who answers.
@@ -37,40 +37,40 @@ func allocatorInfo(q *eligibility.Question) api.AllocatorInfo {
 	}
 }
 
-func (x *builder) describeUsers() {
-	if creator := x.Target.Creator; creator != nil {
+func describeUsers(v *verdict.Verdict, out *api.Explanation) {
+	if creator := v.Target.Creator; creator != nil {
 		if created := creator.Object.GetCreationTimestamp(); !created.IsZero() {
-			x.out.AgeSeconds = age(x.Question, created)
+			out.AgeSeconds = age(v.Question, created)
 		}
 	}
-	x.out.PodCount = len(x.Target.Users)
-	for _, pod := range x.Target.Users[:min(len(x.Target.Users), target.MaxPods)] {
+	out.PodCount = len(v.Target.Users)
+	for _, pod := range v.Target.Users[:min(len(v.Target.Users), target.MaxPods)] {
 		status := api.PodStatus{Namespace: pod.Namespace, Name: pod.Name, Phase: string(pod.Status.Phase), Node: pod.Spec.NodeName, Owner: whatif.Owner(pod)}
 		if !pod.CreationTimestamp.IsZero() {
 			status.Since = &pod.CreationTimestamp
-			status.AgeSeconds = age(x.Question, pod.CreationTimestamp)
+			status.AgeSeconds = age(v.Question, pod.CreationTimestamp)
 		}
-		x.out.Pods = append(x.out.Pods, status)
+		out.Pods = append(out.Pods, status)
 	}
-	if different := x.Target.Different; len(different) > 0 {
-		x.out.DifferentPods = &api.DifferentPods{Count: len(different)}
+	if different := v.Target.Different; len(different) > 0 {
+		out.DifferentPods = &api.DifferentPods{Count: len(different)}
 		for i, pod := range different {
 			if snapshot.Waits(pod) {
-				x.out.DifferentPods.Waiting++
+				out.DifferentPods.Waiting++
 			}
 			if i < target.MaxPods {
-				x.out.DifferentPods.Names = append(x.out.DifferentPods.Names, pod.Name)
+				out.DifferentPods.Names = append(out.DifferentPods.Names, pod.Name)
 			}
 		}
 	}
-	x.out.OtherScheduler = otherScheduler(x.Pod)
-	if x.Pod != nil && snapshot.Waits(x.Pod) {
-		for _, gate := range x.Pod.Spec.SchedulingGates {
-			x.out.SchedulingGates = append(x.out.SchedulingGates, gate.Name)
+	out.OtherScheduler = otherScheduler(v.Pod)
+	if v.Pod != nil && snapshot.Waits(v.Pod) {
+		for _, gate := range v.Pod.Spec.SchedulingGates {
+			out.SchedulingGates = append(out.SchedulingGates, gate.Name)
 		}
 	}
-	if x.Pod != nil && !x.Target.Hypothetical {
-		x.out.SchedulerMessage = lifecycle.SchedulerMessage(x.Cluster.Snapshot, x.Pod)
+	if v.Pod != nil && !v.Target.Hypothetical {
+		out.SchedulerMessage = lifecycle.SchedulerMessage(v.Cluster.Snapshot, v.Pod)
 	}
 }
 
@@ -90,14 +90,14 @@ func age(q *eligibility.Question, since metav1.Time) int64 {
 }
 
 // describeClaims lists the claims.
-func (x *builder) describeClaims() {
-	x.out.Claims = make([]api.ClaimExplanation, 0, len(x.PodClaims))
+func describeClaims(v *verdict.Verdict, out *api.Explanation) {
+	out.Claims = make([]api.ClaimExplanation, 0, len(v.PodClaims))
 	var allocated []*resourceapi.ResourceClaim
-	for i := range x.PodClaims {
-		pc := &x.PodClaims[i]
+	for i := range v.PodClaims {
+		pc := &v.PodClaims[i]
 		explained := api.ClaimExplanation{PodClaim: pc.Entry, Template: pc.Template, ExtendedResources: pc.ExtendedResources}
-		if name := claimName(x.Question, pc); pc.Claim == nil && name != "" {
-			explained.Namespace, explained.Name = x.Pod.Namespace, name
+		if name := claimName(v.Question, pc); pc.Claim == nil && name != "" {
+			explained.Namespace, explained.Name = v.Pod.Namespace, name
 		}
 		if pc.Claim != nil {
 			explained.Namespace = pc.Claim.Namespace
@@ -105,15 +105,15 @@ func (x *builder) describeClaims() {
 			if !pc.Generated {
 				explained.Name = pc.Claim.Name
 			}
-			explained.ComputeDomains = lifecycle.ComputeDomains(x.Cluster.Snapshot, pc.Claim)
+			explained.ComputeDomains = lifecycle.ComputeDomains(v.Cluster.Snapshot, pc.Claim)
 			if pc.Claim.Status.Allocation != nil {
-				explained.Allocation = allocation(x.Question, pc.Claim)
+				explained.Allocation = allocation(v.Question, pc.Claim)
 				allocated = append(allocated, pc.Claim)
 			}
 		}
-		x.out.Claims = append(x.out.Claims, explained)
+		out.Claims = append(out.Claims, explained)
 	}
-	x.out.Alignment = inventory.AlignmentOf(x.Cluster, allocated...)
+	out.Alignment = inventory.AlignmentOf(v.Cluster, allocated...)
 }
 
 func allocation(q *eligibility.Question, claim *resourceapi.ResourceClaim) *api.Allocation {

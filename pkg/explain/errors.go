@@ -30,6 +30,6 @@ func compileSummary(q *eligibility.Question) string {
 
 // tooOld reports whether the verdict is not known because only a newer program may know what
 // a selector means.
-func (x *builder) tooOld() bool {
-	return x.out.Verdict == api.Undetermined && x.Cluster.Snapshot.Newer() && x.Ended >= 0 && verdict.IsCompileError(x.Checked[x.Ended].Err)
+func tooOld(v *verdict.Verdict, outcome api.Verdict) bool {
+	return outcome == api.Undetermined && v.Cluster.Snapshot.Newer() && v.Ended >= 0 && verdict.IsCompileError(v.Checked[v.Ended].Err)
 }

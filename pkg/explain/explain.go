@@ -110,7 +110,7 @@ func (x *builder) explanation(ctx context.Context) (*api.Explanation, error) {
 // run answers from the top down: the facts, the allocator's verdict, other obstacles, gaps,
 // the stage of the pod, hints. Each step returns its part of the summary.
 func (x *builder) run(ctx context.Context) (*summary, error) {
-	x.describe()
+	describe(x.Verdict, x.out)
 	parts := &summary{}
 	var err error
 	if parts.reason, err = x.ofDevices(ctx); err != nil {
@@ -124,9 +124,9 @@ func (x *builder) run(ctx context.Context) (*summary, error) {
 	if err := x.findOutlook(ctx); err != nil {
 		return nil, err
 	}
-	x.assume()
+	x.out.Assumptions = append(x.out.Assumptions, assumptions(x.Verdict, x.out.Verdict)...)
 	hasDevices := x.out.Verdict == api.Fits || x.out.Verdict == api.Allocated
-	parts.findings = x.describeStage()
+	parts.findings = describeStage(x.Verdict, x.out)
 	if hasDevices && x.out.Verdict == api.Blocked && x.Target.Creator != nil && x.out.Code != api.NotAdmitted && (&lifecycle.Life{Findings: parts.findings}).HasReason() {
 		// Nothing follows by itself: the devices are no reason.
 		parts.reason = reason{}

@@ -112,7 +112,7 @@ func surveyed(tb testing.TB, snap *snapshot.Snapshot) *builder {
 		tb.Fatal(v.Settled.Cause)
 	}
 	x := newBuilder(v, reasonsOnly)
-	x.describeClaims()
-	x.describeFunnels()
+	describeClaims(x.Verdict, x.out)
+	describeFunnels(x.Verdict, x.out)
 	return x
 }

@@ -73,25 +73,25 @@ func (x *builder) groupNodes(ctx context.Context) error {
 // retry looks ahead: where a claim of the pod is allocated and no node can use
 // it, and nobody else has reserved it, the scheduler takes its devices back and
 // starts again (PostFilter of its dynamicresources plugin).
-func (x *builder) retry(ctx context.Context) error {
-	if x.Pod == nil || x.Target.Hypothetical {
-		return nil
+func retry(ctx context.Context, v *verdict.Verdict) ([]api.NextStep, error) {
+	if v.Pod == nil || v.Target.Hypothetical {
+		return nil, nil
 	}
-	whole := target.Options{Object: api.Ref(api.KindPod, x.Pod.Namespace, x.Pod.Name)}
-	after, released := released(x.Question)
+	whole := target.Options{Object: api.Ref(api.KindPod, v.Pod.Namespace, v.Pod.Name)}
+	after, released := released(v.Question)
 	if len(released) == 0 {
-		return nil
+		return nil, nil
 	}
-	if x.Target.Only != nil {
+	if v.Target.Only != nil {
 		// It does so only if no other node will do.
-		now, err := ExplainWith(ctx, x.Cluster, whole)
+		now, err := ExplainWith(ctx, v.Cluster, whole)
 		if err != nil || now.Verdict != api.DoesNotFit {
-			return err
+			return nil, err
 		}
 	}
 	again, err := ExplainWith(ctx, after, whole)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	text := fmt.Sprintf("the scheduler deallocates claim %s, which is reserved for no other pod, and tries again", english.JoinOr(released))
 	switch again.Verdict {
@@ -104,8 +104,7 @@ func (x *builder) retry(ctx context.Context) error {
 	case api.Undetermined, api.Allocated:
 		text += "; whether it fits then is not known. " + again.Summary
 	}
-	x.out.NextSteps = append(x.out.NextSteps, api.NextStep{Actor: api.ActorNobody, Text: text})
-	return nil
+	return []api.NextStep{{Actor: api.ActorNobody, Text: text}}, nil
 }
 
 // answer translates the allocator's verdict for one candidate.
@@ -125,8 +124,8 @@ func (x *builder) answerOn(ctx context.Context, node *corev1.Node, checked alloc
 		}
 		return advice.Answer{Verdict: api.Fits, Score: score()}
 	case allocator.DoesNotFit, allocator.NodeError:
-		if because := x.because(ctx, node, false); because != "" {
-			return advice.SchedulerBug(bugText(x.Question, because))
+		if bug := because(ctx, x.Question, node, false); bug != "" {
+			return advice.SchedulerBug(bugText(x.Question, bug))
 		}
 		answer := x.reasons.WhyNot(ctx, node)
 		if checked.Err != nil && answer.Code == api.CountUnsatisfiable {

@@ -100,7 +100,7 @@ func (a *answers) shared(p *verdict.Queued, s *target.Target) *api.Explanation {
 	x := newBuilder(&verdict.Verdict{Question: eligibility.NewQuestion(a.cluster, s.Pod, s.Claims), Target: s}, reasonsOnly)
 	eligibility.ListWaiting(x.Question)
 	s.Claims = x.PodClaims
-	x.describe()
+	describe(x.Verdict, x.out)
 	out := x.out
 	out.Verdict, out.Code, out.Stage = from.Verdict, from.Code, from.Stage
 	out.Summary, out.Headline = from.Summary, from.Headline

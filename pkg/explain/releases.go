@@ -16,11 +16,11 @@ import (
 )
 
 // releaseText returns the reason of a verdict that the release of the cluster turns around.
-func (x *builder) releaseText() string {
-	r := x.Release
+func releaseText(v *verdict.Verdict) string {
+	r := v.Release
 	if r.Outcome == api.Error {
-		release := schedulerText(x.Cluster)
-		if proof := x.Cluster.Proof(cluster.MixedClaimsFailScore); proof != nil {
+		release := schedulerText(v.Cluster)
+		if proof := v.Cluster.Proof(cluster.MixedClaimsFailScore); proof != nil {
 			release = "as its message about pod " + proof.Name + " proves, kube-scheduler"
 		}
 		return release + " fails to score the nodes for a pod with claims that are allocated and others that are not, where more than one node is suitable (kubernetes/kubernetes#139017, fixed in 1.35.6 and 1.36.2)"
@@ -32,7 +32,7 @@ func (x *builder) releaseText() string {
 	case cluster.AllWithCountersPanics:
 		return text + "the claims fit, but kube-scheduler 1.35.0 to 1.35.5, 1.36.0 and 1.36.1 panics when a request for all devices takes one that consumes counters"
 	case cluster.OpenRuleTaintsAll:
-		return text + "the claims fit, but " + x.Cluster.Taints.OpenRuleText(verdict.OpenRule(x.Question))
+		return text + "the claims fit, but " + v.Cluster.Taints.OpenRuleText(verdict.OpenRule(v.Question))
 	default:
 		return text + fmt.Sprintf("up to 1.37 the attempt ends for all nodes (%s), from 1.38 on the pod can go to node %s", errorText(r.Err), r.Node)
 	}
@@ -51,21 +51,21 @@ func schedulerText(c *cluster.Cluster) string {
 }
 
 // releaseAssumption says what depends on the release of the cluster, empty if nothing does.
-func (x *builder) releaseAssumption() string {
-	if r := x.Release; r != nil {
+func releaseAssumption(v *verdict.Verdict, nodes []api.NodeGroup) string {
+	if r := v.Release; r != nil {
 		return unknownRelease(r)
 	}
-	c, release := x.Cluster, schedulerText(x.Cluster)
-	switch x.Allocator {
+	c, release := v.Cluster, schedulerText(v.Cluster)
+	switch v.Allocator {
 	case api.DoesNotFit:
-		if c.Snapshot.BinaryVersion() == "" && c.Varies(cluster.DistinctPerRequest) && x.constraintFails(func(c *resourceapi.DeviceConstraint) bool { return c.DistinctAttribute != nil }) {
+		if c.Snapshot.BinaryVersion() == "" && c.Varies(cluster.DistinctPerRequest) && constraintFails(v.Question, nodes, func(c *resourceapi.DeviceConstraint) bool { return c.DistinctAttribute != nil }) {
 			return "the Kubernetes version is not known: up to 1.36, distinctAttribute does not apply to the devices of one request, and the claim may fit (kubernetes/kubernetes#140600)"
 		}
-		if c.Behaves(cluster.ListsNotCompared) && c.Gates.Enabled(cluster.GateListTypeAttributes) && x.constraintFails(verdict.ComparesLists(x.Question)) {
+		if c.Behaves(cluster.ListsNotCompared) && c.Gates.Enabled(cluster.GateListTypeAttributes) && constraintFails(v.Question, nodes, verdict.ComparesLists(v.Question)) {
 			return release + " does not compare lists in constraints, even with DRAListTypeAttributes on: devices with lists never match (kubernetes/kubernetes#139332, fixed in 1.37)"
 		}
 	case api.Fits:
-		if len(x.Claims) > 0 && c.Behaves(cluster.UnsortedPools) {
+		if len(v.Claims) > 0 && c.Behaves(cluster.UnsortedPools) {
 			return release + " tries the pools of a node in random order: the pod can get other devices than these (kubernetes/kubernetes#136641)"
 		}
 	default:
@@ -106,6 +106,6 @@ func poolOrder(q *eligibility.Question) string {
 }
 
 // constraintFails reports whether a certain constraint may be why nothing fits.
-func (x *builder) constraintFails(is func(*resourceapi.DeviceConstraint) bool) bool {
-	return verdict.Constrains(x.Question, is) && slices.ContainsFunc(x.out.Nodes, func(group api.NodeGroup) bool { return group.Code == api.ConstraintUnsatisfiable })
+func constraintFails(q *eligibility.Question, nodes []api.NodeGroup, is func(*resourceapi.DeviceConstraint) bool) bool {
+	return verdict.Constrains(q, is) && slices.ContainsFunc(nodes, func(group api.NodeGroup) bool { return group.Code == api.ConstraintUnsatisfiable })
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/target"
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/verdict"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
+	"github.com/kubectl-dra/kubectl-dra/pkg/eligibility"
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
 	"github.com/kubectl-dra/kubectl-dra/pkg/lifecycle"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
@@ -42,7 +43,7 @@ func (x *builder) heedRollout(ctx context.Context) (reason, error) {
 		}
 	}
 	if len(leaving) > 0 {
-		fits, err := x.fitsWithout(ctx, leaving)
+		fits, err := fitsWithout(ctx, x.Question, leaving)
 		if err != nil || fits == nil {
 			return reason{}, err
 		}
@@ -51,7 +52,7 @@ func (x *builder) heedRollout(ctx context.Context) (reason, error) {
 			oldPods(leaving, m), english.Plural(len(leaving), "is", "are"), english.Plural(len(leaving), "it is", "they are"))}, nil
 	}
 	for count := 1; count <= min(len(old), maxReplaced); count++ {
-		fits, err := x.fitsWithout(ctx, old[:count])
+		fits, err := fitsWithout(ctx, x.Question, old[:count])
 		if err != nil {
 			return reason{}, err
 		}
@@ -59,7 +60,7 @@ func (x *builder) heedRollout(ctx context.Context) (reason, error) {
 			continue
 		}
 		x.replaced = &replaced{node: fits.Node, when: "once the " + m.Kind + " deletes " + podNames(old[:count])}
-		x.out.Remedies = slices.DeleteFunc(x.out.Remedies, func(r api.Remedy) bool { return r.Actor == api.ActorNobody && x.waitsFor(&r, old) })
+		x.out.Remedies = slices.DeleteFunc(x.out.Remedies, func(r api.Remedy) bool { return r.Actor == api.ActorNobody && waitsFor(x.Cluster.Snapshot, &r, old) })
 		text := fmt.Sprintf("the devices are allocated to %s, and the %s deletes an old pod only when a new one is ready", oldPods(old[:count], m), m.Kind)
 		if strategy := m.Strategy(); strategy == nil || strategy.RollingUpdate == nil || strategy.RollingUpdate.MaxSurge == nil || strategy.RollingUpdate.MaxSurge.String() != "0" {
 			x.replaceFirst(m, count, fits)
@@ -76,10 +77,10 @@ func (r *replaced) outlook(out *api.Outlook) {
 }
 
 // waitsFor reports whether a remedy waits for claims of some pods alone.
-func (x *builder) waitsFor(r *api.Remedy, pods []*corev1.Pod) bool {
+func waitsFor(snap *snapshot.Snapshot, r *api.Remedy, pods []*corev1.Pod) bool {
 	return len(r.Edits) > 0 && !slices.ContainsFunc(r.Edits, func(e api.Edit) bool {
-		claim := x.Cluster.Snapshot.Claim(e.Object.Namespace, e.Object.Name)
-		return whatif.KindOf(&e) != whatif.EditAllocation || claim == nil || slices.ContainsFunc(lifecycle.PodsUsing(x.Cluster.Snapshot, claim), func(pod *corev1.Pod) bool { return !slices.Contains(pods, pod) })
+		claim := snap.Claim(e.Object.Namespace, e.Object.Name)
+		return whatif.KindOf(&e) != whatif.EditAllocation || claim == nil || slices.ContainsFunc(lifecycle.PodsUsing(snap, claim), func(pod *corev1.Pod) bool { return !slices.Contains(pods, pod) })
 	})
 }
 
@@ -98,10 +99,10 @@ func oldPods(pods []*corev1.Pod, m whatif.Workload) string {
 }
 
 // fitsWithout returns what the pod gets once others were deleted, nil if it does not fit.
-func (x *builder) fitsWithout(ctx context.Context, gone []*corev1.Pod) (*api.Placement, error) {
-	snap := whatif.WithoutPods(x.Cluster.Snapshot, gone)
-	amended := x.Cluster.Amended(snap)
-	t, err := target.Find(amended, target.Options{Object: api.Ref(api.KindPod, x.Pod.Namespace, x.Pod.Name)})
+func fitsWithout(ctx context.Context, q *eligibility.Question, gone []*corev1.Pod) (*api.Placement, error) {
+	snap := whatif.WithoutPods(q.Cluster.Snapshot, gone)
+	amended := q.Cluster.Amended(snap)
+	t, err := target.Find(amended, target.Options{Object: api.Ref(api.KindPod, q.Pod.Namespace, q.Pod.Name)})
 	if err != nil {
 		return nil, err
 	}

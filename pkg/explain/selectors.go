@@ -7,20 +7,21 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/verdict"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/eligibility"
 )
 
 // trace adds to each request what its selectors do.
-func (x *builder) trace(ctx context.Context) {
-	for i := range x.Claims {
-		explained := &x.out.Claims[x.Claims[i].Index]
+func trace(ctx context.Context, v *verdict.Verdict, out *api.Explanation) {
+	for i := range v.Claims {
+		explained := &out.Claims[v.Claims[i].Index]
 		at := 0
-		for _, alternatives := range x.Claims[i].Funnels {
+		for _, alternatives := range v.Claims[i].Funnels {
 			for _, f := range alternatives {
 				explained.Requests[at].Selectors = f.Traces(ctx)
-				x.out.NextSteps = append(x.out.NextSteps, costSteps(x.Question, &x.Claims[i], f.Request, explained.Requests[at].Selectors)...)
+				out.NextSteps = append(out.NextSteps, costSteps(v.Question, &v.Claims[i], f.Request, explained.Requests[at].Selectors)...)
 				at++
 			}
 		}

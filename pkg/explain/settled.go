@@ -30,7 +30,7 @@ import (
 func (x *builder) settle(ctx context.Context) (reason, error) {
 	s := x.Settled
 	x.out.Code, x.out.Finished = s.Code, s.Finished
-	said := reason{what: x.settledText(ctx)}
+	said := reason{what: settledText(ctx, x.Verdict, x.out.Claims)}
 	if nodes := x.Target.Nodes(x.Cluster); !s.Nodeless && len(nodes) > 0 {
 		answers := map[advice.Answer][]string{}
 		answer := advice.Answer{Verdict: s.Outcome, Code: s.Code, Message: said.what}
@@ -52,72 +52,73 @@ func (x *builder) settle(ctx context.Context) (reason, error) {
 	if _, err := x.advise(ctx); err != nil || s.Cause != verdict.ClassMissing || len(x.out.Remedies) > 0 {
 		return said, err
 	}
-	return said, x.corrected(ctx)
+	steps, err := corrected(ctx, x.Verdict)
+	x.out.NextSteps = append(x.out.NextSteps, steps...)
+	return said, err
 }
 
 // corrected looks ahead where classes that are missing are not all that keeps a pod from fitting: it
 // says what else does, once the classes are named that were probably meant.
-func (x *builder) corrected(ctx context.Context) error {
-	if x.Pod == nil || x.Target.Hypothetical || x.Target.Only != nil {
-		return nil
+func corrected(ctx context.Context, v *verdict.Verdict) ([]api.NextStep, error) {
+	if v.Pod == nil || v.Target.Hypothetical || v.Target.Only != nil {
+		return nil, nil
 	}
 	var changes []string
 	upper := &snapshot.Snapshot{}
-	for i, name := range x.Settled.Classes {
-		class := x.Cluster.Snapshot.Class(x.Catalog.MeantClass(ctx, name, x.Cluster.Snapshot.Classes))
+	for i, name := range v.Settled.Classes {
+		class := v.Cluster.Snapshot.Class(v.Catalog.MeantClass(ctx, name, v.Cluster.Snapshot.Classes))
 		if class == nil {
-			return nil
+			return nil, nil
 		}
 		renamed := *class
 		renamed.Name = name
 		upper.Classes = append(upper.Classes, &renamed)
-		changes = append(changes, fmt.Sprintf("request class %s instead of %s in request %s", class.Name, name, x.Settled.Requests[i]))
+		changes = append(changes, fmt.Sprintf("request class %s instead of %s in request %s", class.Name, name, v.Settled.Requests[i]))
 	}
-	after := x.Cluster.Amended(x.Cluster.Snapshot.With(upper))
-	then, err := ExplainWith(ctx, after, target.Options{Object: api.Ref(api.KindPod, x.Pod.Namespace, x.Pod.Name)})
+	after := v.Cluster.Amended(v.Cluster.Snapshot.With(upper))
+	then, err := ExplainWith(ctx, after, target.Options{Object: api.Ref(api.KindPod, v.Pod.Namespace, v.Pod.Name)})
 	if err != nil || then.Verdict != api.DoesNotFit {
-		return err
+		return nil, err
 	}
-	x.out.NextSteps = append(x.out.NextSteps, api.NextStep{Actor: api.ActorUser, Text: english.JoinAnd(changes) + "; then, too, it does not fit. " + then.Summary})
-	return nil
+	return []api.NextStep{{Actor: api.ActorUser, Text: english.JoinAnd(changes) + "; then, too, it does not fit. " + then.Summary}}, nil
 }
 
 // settledText says what settled the matter.
-func (x *builder) settledText(ctx context.Context) string {
-	s := x.Settled
+func settledText(ctx context.Context, v *verdict.Verdict, claims []api.ClaimExplanation) string {
+	s := v.Settled
 	switch s.Cause {
 	case verdict.JobEnded:
-		return endText(x.Target.End)
+		return endText(v.Target.End)
 	case verdict.PodFinished:
-		return fmt.Sprintf("the pod is finished (%s) and no longer needs devices", x.Pod.Status.Phase)
+		return fmt.Sprintf("the pod is finished (%s) and no longer needs devices", v.Pod.Status.Phase)
 	case verdict.PodDeleting:
 		return "the pod is being deleted and is no longer scheduled"
 	case verdict.NotAllocated:
-		return fmt.Sprintf("the pod is bound to node %s, but its claims are not allocated; the scheduler allocates claims only before it binds a pod", x.Pod.Spec.NodeName)
+		return fmt.Sprintf("the pod is bound to node %s, but its claims are not allocated; the scheduler allocates claims only before it binds a pod", v.Pod.Spec.NodeName)
 	case verdict.HasDevices:
-		text := allocatedSummary(x.Pod, x.out.Claims)
+		text := allocatedSummary(v.Pod, claims)
 		for _, problem := range s.Problems {
 			text += "; " + problem.Error()
 		}
 		return text
 	case verdict.NoPods:
-		return noPodsText(x.Target.Object.Kind, s)
+		return noPodsText(v.Target.Object.Kind, s)
 	case verdict.ClaimFull:
 		return fmt.Sprintf("claim %s has reached the limit of %d consumers (status.reservedFor)", s.Claim.Claim.Name, resourceapi.ResourceClaimReservedForMaxSize)
 	case verdict.ClaimProblem:
 		text := s.Problems[0].Error()
 		if s.Outcome == api.Error && s.Claim != nil {
-			text += nearClaim(x.Question, s.Claim)
+			text += nearClaim(v.Question, s.Claim)
 		}
 		return text
 	case verdict.ClaimDeleting:
-		return fmt.Sprintf("ResourceClaim %s %s", english.QualifiedName(x.PodClaims[0].Claim), cluster.ErrClaimDeleting)
+		return fmt.Sprintf("ResourceClaim %s %s", english.QualifiedName(v.PodClaims[0].Claim), cluster.ErrClaimDeleting)
 	case verdict.Unserved:
-		return x.unservedText(s.Resource)
+		return unservedText(v.Question, s.Resource)
 	case verdict.AdminAccessDenied:
 		claim := s.Claim.Claim
 		return fmt.Sprintf("request %s asks for admin access, which the API server allows only in a namespace with the label %s=true; namespace %s has %s",
-			s.Requests[0], resourceapi.DRAAdminNamespaceLabelKey, claim.Namespace, labelText(x.Cluster.Snapshot.Namespace(claim.Namespace).Labels, resourceapi.DRAAdminNamespaceLabelKey))
+			s.Requests[0], resourceapi.DRAAdminNamespaceLabelKey, claim.Namespace, labelText(v.Cluster.Snapshot.Namespace(claim.Namespace).Labels, resourceapi.DRAAdminNamespaceLabelKey))
 	case verdict.AlternativesDisabled:
 		return fmt.Sprintf("request %s has alternatives (firstAvailable), which needs the feature gate DRAPrioritizedList", s.Requests[0])
 	case verdict.RequestUnknown:
@@ -129,7 +130,7 @@ func (x *builder) settledText(ctx context.Context) string {
 		for i := range s.Classes[1:] {
 			text += fmt.Sprintf(", request %s: nor does %s", s.Requests[i+1], s.Classes[i+1])
 		}
-		return text + classesHint(ctx, x.Question, s.Classes)
+		return text + classesHint(ctx, v.Question, s.Classes)
 	}
 }
 
@@ -231,9 +232,9 @@ func labelText(labels map[string]string, key string) string {
 }
 
 // unservedText says that nothing serves an extended resource.
-func (x *builder) unservedText(name corev1.ResourceName) string {
-	text := fmt.Sprintf("no node offers the extended resource %s, and no DeviceClass maps it%s", name, cmp.Or(english.DidYouMean(string(name), servedResources(x.Question)), target.Mappable(x.Cluster.Snapshot, name)))
-	for _, class := range x.Cluster.Snapshot.Classes {
+func unservedText(q *eligibility.Question, name corev1.ResourceName) string {
+	text := fmt.Sprintf("no node offers the extended resource %s, and no DeviceClass maps it%s", name, cmp.Or(english.DidYouMean(string(name), servedResources(q)), target.Mappable(q.Cluster.Snapshot, name)))
+	for _, class := range q.Cluster.Snapshot.Classes {
 		if class.Spec.ExtendedResourceName != nil && *class.Spec.ExtendedResourceName == string(name) {
 			text = fmt.Sprintf("no node offers the extended resource %s; DeviceClass %s maps it, but the feature gate DRAExtendedResource is off", name, class.Name)
 		}

@@ -105,7 +105,7 @@ func prepared(t *testing.T, snap *snapshot.Snapshot) *builder {
 		return nil
 	}
 	x := newBuilder(v, reasonsOnly)
-	x.describeClaims()
+	describeClaims(x.Verdict, x.out)
 	if err := x.groupNodes(t.Context()); err != nil {
 		t.Fatal(err)
 	}

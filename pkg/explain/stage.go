@@ -11,6 +11,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/verdict"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
@@ -19,72 +20,73 @@ import (
 )
 
 // describeStage says where the target stands in its life, and returns why there.
-func (x *builder) describeStage() []lifecycle.Finding {
-	for i, stage := range x.PodStages {
-		x.out.Pods[i].Stage = stage
+func describeStage(v *verdict.Verdict, out *api.Explanation) []lifecycle.Finding {
+	for i, stage := range v.PodStages {
+		out.Pods[i].Stage = stage
 	}
-	x.out.Stage = x.Life.Stage
+	out.Stage = v.Life.Stage
 	who := ""
-	if x.LifeOf != nil {
-		who = x.named(x.LifeOf)
+	if v.LifeOf != nil {
+		who = named(v.Target.Object, v.LifeOf)
 	}
 	var findings []lifecycle.Finding
-	if x.Pod == nil && x.Target.Object.Kind == api.KindClaim {
-		findings = lifecycle.ClaimFindings(x.Cluster, x.Target.Users, x.PodClaims[0].Claim)
+	if v.Pod == nil && v.Target.Object.Kind == api.KindClaim {
+		findings = lifecycle.ClaimFindings(v.Cluster, v.Target.Users, v.PodClaims[0].Claim)
 	}
-	for _, f := range x.Life.Findings {
+	for _, f := range v.Life.Findings {
 		// What a claim and the pod that uses it have in common is said of the claim.
 		same := func(other lifecycle.Finding) bool { return other.Reason == f.Reason }
 		// What the workload does, or what is true of a gang, is not said of one of its pods.
-		if x.out.Code == api.GangIncomplete {
+		if out.Code == api.GangIncomplete {
 			who = ""
 		}
-		if f.Reason != "" && !slices.ContainsFunc(findings, same) && !slices.ContainsFunc(x.Creation.Findings, same) {
+		if f.Reason != "" && !slices.ContainsFunc(findings, same) && !slices.ContainsFunc(v.Creation.Findings, same) {
 			f.Reason, who = who+f.Reason, ""
 		}
 		findings = append(findings, f)
 	}
-	x.report(findings)
-	if x.Life.Blocked != nil && x.Outcome == api.Blocked {
-		x.out.Verdict, x.out.Code = x.Outcome, x.Code
+	report(out, findings)
+	if v.Life.Blocked != nil && v.Outcome == api.Blocked {
+		out.Verdict, out.Code = v.Outcome, v.Code
 	}
-	x.nextSteps()
+	out.NextSteps = append(out.NextSteps, nextSteps(v, out.Verdict)...)
 	return findings
 }
 
 // named begins a sentence about a pod that is not itself the target.
-func (x *builder) named(pod *corev1.Pod) string {
-	if x.Target.Object.Kind == api.KindPod {
+func named(asked api.ObjectRef, pod *corev1.Pod) string {
+	if asked.Kind == api.KindPod {
 		return ""
 	}
 	return "pod " + pod.Name + ": "
 }
 
 // report puts the evidence and the steps of findings into the explanation.
-func (x *builder) report(findings []lifecycle.Finding) {
+func report(out *api.Explanation, findings []lifecycle.Finding) {
 	for _, f := range findings {
 		for _, e := range f.Evidence {
-			if !slices.Contains(x.out.StageEvidence, e) {
-				x.out.StageEvidence = append(x.out.StageEvidence, e)
+			if !slices.Contains(out.StageEvidence, e) {
+				out.StageEvidence = append(out.StageEvidence, e)
 			}
 		}
 		for _, step := range f.Steps {
-			if !slices.ContainsFunc(x.out.NextSteps, func(have api.NextStep) bool { return have.Actor == step.Actor && have.Text == step.Text }) {
-				x.out.NextSteps = append(x.out.NextSteps, step)
+			if !slices.ContainsFunc(out.NextSteps, func(have api.NextStep) bool { return have.Actor == step.Actor && have.Text == step.Text }) {
+				out.NextSteps = append(out.NextSteps, step)
 			}
 		}
 	}
 }
 
 // nextSteps says who can do something that needs no proof by the allocator.
-func (x *builder) nextSteps() {
+func nextSteps(v *verdict.Verdict, outcome api.Verdict) []api.NextStep {
+	var steps []api.NextStep
 	switch {
-	case x.tooOld():
-		x.out.NextSteps = append(x.out.NextSteps, api.NextStep{Actor: api.ActorUser, Text: "install a newer version of kubectl-dra"})
-	case x.out.Verdict == api.Undetermined:
+	case tooOld(v, outcome):
+		steps = append(steps, api.NextStep{Actor: api.ActorUser, Text: "install a newer version of kubectl-dra"})
+	case outcome == api.Undetermined:
 		var hidden []string
 		leftOut := false
-		for _, gap := range x.Cluster.Snapshot.Gaps {
+		for _, gap := range v.Cluster.Snapshot.Gaps {
 			if gap.LeftOut {
 				leftOut = true
 			} else if slices.Contains([]string{snapshot.ResourceNodes, snapshot.ResourceSlices, snapshot.ResourceClasses, snapshot.ResourceClaims, snapshot.ResourceTemplates, snapshot.ResourcePods}, gap.Resource) {
@@ -93,27 +95,28 @@ func (x *builder) nextSteps() {
 			}
 		}
 		if len(hidden) > 0 {
-			x.out.NextSteps = append(x.out.NextSteps, api.NextStep{Actor: api.ActorAdmin, Text: fmt.Sprintf(
+			steps = append(steps, api.NextStep{Actor: api.ActorAdmin, Text: fmt.Sprintf(
 				"ask a user who can list %s in all namespaces to run this, or to save a snapshot: kubectl dra snapshot -o cluster.json.gz", english.JoinAnd(hidden))})
 		}
 		if leftOut {
-			x.out.NextSteps = append(x.out.NextSteps, api.NextStep{Actor: api.ActorAdmin, Text: "correct or delete what was left out"})
+			steps = append(steps, api.NextStep{Actor: api.ActorAdmin, Text: "correct or delete what was left out"})
 		}
 	}
-	for i := range x.PodClaims {
-		pc, pod := &x.PodClaims[i], x.Pod
+	for i := range v.PodClaims {
+		pc, pod := &v.PodClaims[i], v.Pod
 		switch {
 		case pod == nil || !snapshot.Waits(pod):
 		case errors.Is(pc.Problem, cluster.ErrTemplateMissing):
-			x.out.NextSteps = append(x.out.NextSteps, api.NextStep{Actor: api.ActorUser, Text: fmt.Sprintf("create ResourceClaimTemplate %s in namespace %s, or name another one", pc.Template, pod.Namespace)})
+			steps = append(steps, api.NextStep{Actor: api.ActorUser, Text: fmt.Sprintf("create ResourceClaimTemplate %s in namespace %s, or name another one", pc.Template, pod.Namespace)})
 		case errors.Is(pc.Problem, cluster.ErrClaimMissing) && pc.Template != "":
-			x.out.NextSteps = append(x.out.NextSteps, lifecycle.DeletedClaim(pod, pc))
+			steps = append(steps, lifecycle.DeletedClaim(pod, pc))
 		case errors.Is(pc.Problem, cluster.ErrClaimMissing):
-			x.out.NextSteps = append(x.out.NextSteps, api.NextStep{Actor: api.ActorUser, Text: fmt.Sprintf("create ResourceClaim %s in namespace %s, or name another one", claimName(x.Question, pc), pod.Namespace)})
+			steps = append(steps, api.NextStep{Actor: api.ActorUser, Text: fmt.Sprintf("create ResourceClaim %s in namespace %s, or name another one", claimName(v.Question, pc), pod.Namespace)})
 		}
 	}
-	if x.Pod == nil && x.Target.Object.Kind == api.KindClaim && len(x.Claims) > 0 && x.Claims[0].Claim.UID != "" && x.Claims[0].Claim.DeletionTimestamp == nil &&
-		len(x.Target.Users) == 0 && !lifecycle.Hides(x.Cluster.Snapshot, snapshot.ResourcePods, x.Target.Object.Namespace) {
-		x.out.NextSteps = append(x.out.NextSteps, api.NextStep{Actor: api.ActorUser, Text: "no pod uses the claim: it is allocated when the first one does"})
+	if v.Pod == nil && v.Target.Object.Kind == api.KindClaim && len(v.Claims) > 0 && v.Claims[0].Claim.UID != "" && v.Claims[0].Claim.DeletionTimestamp == nil &&
+		len(v.Target.Users) == 0 && !lifecycle.Hides(v.Cluster.Snapshot, snapshot.ResourcePods, v.Target.Object.Namespace) {
+		steps = append(steps, api.NextStep{Actor: api.ActorUser, Text: "no pod uses the claim: it is allocated when the first one does"})
 	}
+	return steps
 }

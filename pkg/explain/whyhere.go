@@ -47,7 +47,7 @@ func (x *builder) findWhyHere(ctx context.Context) error {
 		return err
 	}
 	again := newBuilder(v, reasonsOnly)
-	again.describe()
+	describe(again.Verdict, again.out)
 	if _, err := again.ofDevices(ctx); err != nil {
 		return err
 	}

@@ -249,7 +249,7 @@ func checkKrew(t *testing.T, root, tools string) {
 	}
 	// The code of the answer "does not fit" is 1.
 	if got := kubectl("dra", "why", "pod/pretrain-0", "-n", "research", "--snapshot", "examples/cluster"); got.code != 1 ||
-		!strings.HasPrefix(got.stdout, "Pod research/pretrain-0 does not fit on any of 14 nodes") {
+		!strings.HasPrefix(got.stdout, "✗ Pod research/pretrain-0 does not fit on any of 14 nodes") {
 		t.Errorf("kubectl dra why: %s", got)
 	}
 	// krew installs one program; the caveats of the manifest give the line for

@@ -33,7 +33,7 @@ func (o *lister[T]) addTo(cmd *cobra.Command) {
 	}
 	flags.BoolVarP(&o.watch, "watch", "w", false, "After listing, print whatever changes, until Ctrl-C. The column EVENT says what happened: ADDED, MODIFIED or DELETED.")
 	cli.AddFlags(flags, cli.GroupOutput, func(flags *pflag.FlagSet) {
-		flags.StringVarP(&o.printing.Output, "output", "o", "", fmt.Sprintf("`FORMAT` of the output, one of %s.", strings.Join(o.printing.AllowedFormats(), ", ")))
+		flags.StringVarP(&o.printing.Output, "output", "o", "", fmt.Sprintf("`FORMAT` of the output, one of %s.", strings.Join(o.formats(), ", ")))
 		o.printing.AddTo(flags)
 		flags.BoolVar(&o.watchEvents, "output-watch-events", false,
 			"With --watch and an output for programs, print watch events, each with the type and the object, in place of the objects. Tables always have the type.")
@@ -58,7 +58,7 @@ func (o *lister[T]) complete(cmd *cobra.Command) {
 	// RegisterFlagCompletionFunc only fails for duplicates.
 	_ = cmd.RegisterFlagCompletionFunc("field-selector", cli.ListOfFixed(fieldNames...))
 	_ = cmd.RegisterFlagCompletionFunc("by", cli.Fixed(o.groupings("")...))
-	_ = cmd.RegisterFlagCompletionFunc("output", cli.Fixed(o.printing.AllowedFormats()...))
+	_ = cmd.RegisterFlagCompletionFunc("output", cli.Fixed(o.formats()...))
 }
 
 // parse reads the flags and the arguments.
@@ -115,8 +115,15 @@ func (o *lister[T]) parse(cmd *cobra.Command, args []string) error {
 	if o.watch && !o.reader.Live() {
 		return cli.Usagef("Leave one of them out.", "--watch and --snapshot: nothing changes in a file")
 	}
-	if o.printer, err = o.printing.ToPrinter(); err != nil {
-		return err
+	switch {
+	case !o.draws():
+		if o.printer, err = o.printing.ToPrinter(o.formats()...); err != nil {
+			return err
+		}
+	case o.watch:
+		return cli.Usagef("Leave one of them out.", "-o svg and --watch: a drawing does not change")
+	case o.counts():
+		return cli.Usagef("Leave one of them out.", "-o svg and --by: there is no drawing of groups")
 	}
 	if o.prepare != nil {
 		if err := o.prepare(o); err != nil {

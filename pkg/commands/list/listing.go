@@ -18,6 +18,7 @@ import (
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/commands/cli"
+	"github.com/kubectl-dra/kubectl-dra/pkg/drawing"
 	"github.com/kubectl-dra/kubectl-dra/pkg/inventory"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/kinds"
 )
@@ -84,6 +85,8 @@ type listing[T runtime.Object] struct {
 	// details writes, with -o wide, the text below the table that is too long for a row;
 	// nil if there is none.
 	details func(ctx context.Context, w io.Writer, items []T, from *listed) error
+	// draw draws the items, for -o svg; nil if there is no drawing of them.
+	draw func(items []T, from *listed) (*drawing.Drawing, error)
 	// total sums the items up in one line.
 	total func(items []T, from *listed) string
 }
@@ -180,6 +183,18 @@ type lister[T runtime.Object] struct {
 func plain[T any](table func([]T) *metav1.Table) func([]T, *listed) *metav1.Table {
 	return func(items []T, _ *listed) *metav1.Table { return table(items) }
 }
+
+// formats lists the formats of the verb.
+func (o *lister[T]) formats() []string {
+	formats := o.printing.AllowedFormats()
+	if o.draw != nil {
+		formats = append(formats, cli.FormatSVG)
+	}
+	return formats
+}
+
+// draws reports whether a drawing is asked for, and there is one.
+func (o *lister[T]) draws() bool { return o.draw != nil && o.output == cli.FormatSVG }
 
 // nameOf returns the full name of an item.
 func (l *listing[T]) nameOf(item T) string { return l.names(item)[0] }

@@ -7,6 +7,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"slices"
 
 	"github.com/spf13/cobra"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
@@ -14,6 +15,7 @@ import (
 
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/commands/cli"
+	"github.com/kubectl-dra/kubectl-dra/pkg/drawing"
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
 	"github.com/kubectl-dra/kubectl-dra/pkg/inventory"
 	"github.com/kubectl-dra/kubectl-dra/pkg/render"
@@ -67,6 +69,9 @@ A NAME can be a pattern like 'node-1*'.`,
 
   # The pools with the most free devices last
   kubectl dra pools --sort-by .devices.free
+
+  # The partitions of a pool as a drawing
+  kubectl dra pools mig-01 -o svg > mig-01.svg
 
   # Exact counts without the right to list all claims; creates an object
   kubectl dra pools --ask-server
@@ -122,10 +127,24 @@ A NAME can be a pattern like 'node-1*'.`,
 		details: func(_ context.Context, w io.Writer, items []pool, _ *listed) error {
 			return tables.PoolDetails(w, items, render.Options{Width: cli.OutputWidth(w)})
 		},
+		draw: drawPools,
 		total: func(items []pool, from *listed) string {
 			return tables.PoolTotal(inventory.TotalOfPools(items), from.asked.inWide("why"))
 		},
 	})
+}
+
+// drawPools draws the pools that have partitions, each with its devices.
+func drawPools(pools []*api.Pool, from *listed) (*drawing.Drawing, error) {
+	devices := map[string][]api.Device{}
+	for _, d := range from.inventory.Devices() {
+		devices[d.Driver+"/"+d.Pool] = append(devices[d.Driver+"/"+d.Pool], d)
+	}
+	divided := slices.DeleteFunc(slices.Clone(pools), func(p *api.Pool) bool { return len(p.Counters) == 0 })
+	if len(divided) == 0 {
+		return nil, cli.Usagef("-o svg draws pools with shared counters.", "none of %s has partitions", english.Count(len(pools), "pool"))
+	}
+	return drawing.Pools(divided, func(p *api.Pool) []api.Device { return devices[inventory.PoolName(p)] }), nil
 }
 
 // askPoolStatus lets the cluster count the pools that the patterns name.

@@ -66,6 +66,12 @@ func (o *lister[T]) printItems(ctx context.Context, items []T, from *listed) err
 			}
 		}
 		return nil
+	case o.draws():
+		d, err := o.draw(printed, from)
+		if err != nil {
+			return err
+		}
+		return d.Write(o.streams.Out)
 	case !o.forPeople():
 		return o.printer.PrintObj(cli.NewList(o.name, printed), o.streams.Out)
 	case len(items) == 0:

@@ -60,6 +60,16 @@ func (p *proposals) propose(ctx context.Context, c change) (bool, error) {
 	return true, nil
 }
 
+// proposeAll proposes changes one after the other.
+func (p *proposals) proposeAll(ctx context.Context, list []change) error {
+	for _, c := range list {
+		if _, err := p.propose(ctx, c); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // taken says what requests take that no longer say how much of a capacity, as the end of a
 // sentence: the default of the driver, or all.
 func (p *proposals) taken(c change, answer *api.Remedy) string {

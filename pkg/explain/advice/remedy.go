@@ -31,7 +31,7 @@ func (c *Case) Remedies(ctx context.Context, near []*Prospect) (shown []api.Reme
 		}
 	}
 	// An error only means that no more can be found.
-	if r.corrections(ctx) == nil && r.refusals(ctx) == nil {
+	if r.corrections(ctx) == nil && r.proposeAll(ctx, refusals(ctx, c)) == nil {
 		for _, p := range near {
 			if p.Scenario == nil || r.at(ctx, p) != nil {
 				break

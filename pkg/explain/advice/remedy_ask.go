@@ -40,7 +40,7 @@ func (r *remedies) lessAsked(ctx context.Context) error {
 			}
 			continue
 		}
-		for _, c := range r.milder(ctx, f, r.fit) {
+		for _, c := range milder(ctx, r.scenario, f, r.fit) {
 			ok, err := r.propose(ctx, c)
 			if err != nil {
 				return err
@@ -56,31 +56,31 @@ func (r *remedies) lessAsked(ctx context.Context) error {
 	if err := r.fewerRequests(ctx); err != nil {
 		return err
 	}
-	return r.otherClasses(ctx)
+	return r.proposeAll(ctx, otherClasses(ctx, r.scenario))
 }
 
 // milder lists what can be asked for in the place of a requirement, the mildest first. Fits
 // reports whether edits help, where that decides how many devices are asked for.
-func (r *remedies) milder(ctx context.Context, f *fact, fits func(context.Context, ...claimEdit) bool) []change {
+func milder(ctx context.Context, s *Scenario, f *fact, fits func(context.Context, ...claimEdit) bool) []change {
 	switch f.kind {
 	case factCount:
-		return r.fewer(ctx, f, fits)
+		return fewer(ctx, s, f, fits)
 	case factAll:
-		return r.notAll(ctx, f, fits)
+		return notAll(ctx, s, f, fits)
 	case factSelector:
-		return r.loosen(f)
+		return loosen(s, f)
 	case factCapacity:
-		return r.otherCapacity(f)
+		return otherCapacity(s, f)
 	case factConstraint:
-		return r.otherConstraint(f)
+		return otherConstraint(s, f)
 	case factRequest, factRestriction, factGate, factPool, factTaint, factHolder, factCounters, factGroups, factClass:
 	}
 	return nil
 }
 
 // fewer looks for the most devices that a request could have.
-func (r *remedies) fewer(ctx context.Context, f *fact, fits func(context.Context, ...claimEdit) bool) []change {
-	required := *f.at.in(r.scenario.claims).count
+func fewer(ctx context.Context, s *Scenario, f *fact, fits func(context.Context, ...claimEdit) bool) []change {
+	required := *f.at.in(s.claims).count
 	with := func(count int64) []claimEdit {
 		return []claimEdit{{f.at.claim, "replace", f.at.pointer() + "/count", count}}
 	}
@@ -90,7 +90,7 @@ func (r *remedies) fewer(ctx context.Context, f *fact, fits func(context.Context
 	}
 	return []change{{
 		actor: api.ActorUser, loss: lossOf(count, required), claims: with(count),
-		text: fmt.Sprintf("request %s instead of %d in request %s", english.Count(int(count), "device"), required, r.scenario.nameOf(f.at)),
+		text: fmt.Sprintf("request %s instead of %d in request %s", english.Count(int(count), "device"), required, s.nameOf(f.at)),
 	}}
 }
 
@@ -136,7 +136,7 @@ func (r *remedies) fewerExtended(ctx context.Context, f *fact) error {
 }
 
 // notAll asks for as many as there can be.
-func (r *remedies) notAll(ctx context.Context, f *fact, fits func(context.Context, ...claimEdit) bool) []change {
+func notAll(ctx context.Context, s *Scenario, f *fact, fits func(context.Context, ...claimEdit) bool) []change {
 	with := func(count int64) []claimEdit {
 		path := f.at.pointer()
 		return []claimEdit{
@@ -148,30 +148,30 @@ func (r *remedies) notAll(ctx context.Context, f *fact, fits func(context.Contex
 	if count == 0 {
 		return nil
 	}
-	text := fmt.Sprintf("request %s instead of all in request %s", english.Count(int(count), "device"), r.scenario.nameOf(f.at))
+	text := fmt.Sprintf("request %s instead of all in request %s", english.Count(int(count), "device"), s.nameOf(f.at))
 	return []change{{actor: api.ActorUser, loss: lossFewer, text: text, claims: with(count)}}
 }
 
 // otherCapacity corrects the name of a capacity that no device of the node has, or removes
 // it; if the devices have it, it looks for a smaller amount.
-func (r *remedies) otherCapacity(f *fact) []change {
-	required := (*f.at.in(r.scenario.claims).capacity).Requests[f.capacity]
+func otherCapacity(s *Scenario, f *fact) []change {
+	required := (*f.at.in(s.claims).capacity).Requests[f.capacity]
 	if !f.unknown {
-		return r.lessCapacity(f, required)
+		return lessCapacity(s, f, required)
 	}
 	var list []change
-	for _, meant := range capacitiesMeant(string(f.capacity), r.scenario.capacities(f.at)) {
+	for _, meant := range capacitiesMeant(string(f.capacity), s.capacities(f.at)) {
 		path := f.at.pointer() + "/capacity/requests/"
 		list = append(list, change{
 			actor: api.ActorUser, loss: lossNone,
-			text: fmt.Sprintf("correct the capacity in request %s: %s instead of %s", r.scenario.nameOf(f.at), meant, f.capacity),
+			text: fmt.Sprintf("correct the capacity in request %s: %s instead of %s", s.nameOf(f.at), meant, f.capacity),
 			claims: []claimEdit{
 				{f.at.claim, "add", path + whatif.PointerToken(meant), required.String()},
 				{f.at.claim, "remove", path + whatif.PointerToken(string(f.capacity)), nil},
 			},
 		})
 	}
-	return append(list, r.withoutCapacity(f))
+	return append(list, withoutCapacity(s, f))
 }
 
 // capacitiesMeant returns names similar to a name that no device has: with another domain
@@ -190,27 +190,27 @@ func capacitiesMeant(name string, names []string) []string {
 	return meant
 }
 
-func (r *remedies) withoutCapacity(f *fact) change {
+func withoutCapacity(s *Scenario, f *fact) change {
 	path := f.at.pointer() + "/capacity"
-	if requests := (*f.at.in(r.scenario.claims).capacity).Requests; len(requests) > 1 {
+	if requests := (*f.at.in(s.claims).capacity).Requests; len(requests) > 1 {
 		path += "/requests/" + whatif.PointerToken(string(f.capacity))
 	}
 	return change{
-		actor: api.ActorUser, loss: lossCondition, text: fmt.Sprintf("remove the capacity %s from request %s", f.capacity, r.scenario.nameOf(f.at)),
+		actor: api.ActorUser, loss: lossCondition, text: fmt.Sprintf("remove the capacity %s from request %s", f.capacity, s.nameOf(f.at)),
 		unbounded: []requestPlace{f.at},
 		claims:    []claimEdit{{f.at.claim, "remove", path, nil}},
 	}
 }
 
 // lessCapacity looks for the largest capacity that is available.
-func (r *remedies) lessCapacity(f *fact, required resource.Quantity) []change {
+func lessCapacity(s *Scenario, f *fact, required resource.Quantity) []change {
 	var values []resource.Quantity
 	add := func(q resource.Quantity) {
 		if q.Sign() > 0 && q.Cmp(required) < 0 && !slices.ContainsFunc(values, func(have resource.Quantity) bool { return have.Cmp(q) == 0 }) {
 			values = append(values, q)
 		}
 	}
-	for _, pool := range r.Reach.Pools[r.scenario.node.Name] {
+	for _, pool := range s.whole.Reach.Pools[s.node.Name] {
 		for i := range pool.Devices {
 			d := &pool.Devices[i]
 			capacity, ok := d.Capacity[f.capacity]
@@ -218,7 +218,7 @@ func (r *remedies) lessCapacity(f *fact, required resource.Quantity) []change {
 				continue
 			}
 			left := capacity.Value.DeepCopy()
-			left.Sub(r.Cluster.Usage.Consumed(d.ID)[f.capacity])
+			left.Sub(s.whole.Cluster.Usage.Consumed(d.ID)[f.capacity])
 			add(capacity.Value)
 			add(left)
 			if policy := capacity.RequestPolicy; policy != nil {
@@ -239,7 +239,7 @@ func (r *remedies) lessCapacity(f *fact, required resource.Quantity) []change {
 	for _, value := range values[:min(len(values), maxTries)] {
 		list = append(list, change{
 			actor: api.ActorUser, loss: lossNear,
-			text:   fmt.Sprintf("request %s instead of %s of %s in request %s", selector.QuantityText(value), selector.QuantityText(required), f.capacity, r.scenario.nameOf(f.at)),
+			text:   fmt.Sprintf("request %s instead of %s of %s in request %s", selector.QuantityText(value), selector.QuantityText(required), f.capacity, s.nameOf(f.at)),
 			claims: []claimEdit{{f.at.claim, "replace", f.at.pointer() + "/capacity/requests/" + whatif.PointerToken(string(f.capacity)), value.String()}},
 		})
 	}
@@ -248,10 +248,10 @@ func (r *remedies) lessCapacity(f *fact, required resource.Quantity) []change {
 
 // loosen looks for the nearest value that some device has, and else drops the
 // part of the selector.
-func (r *remedies) loosen(f *fact) []change {
-	at, name := f.at, r.scenario.nameOf(f.at)
-	sel := r.Selectors.Compile((*at.in(r.scenario.claims).selectors)[f.selector].CEL.Expression)
-	looser := r.Selectors.Looser(sel, f.conjunct, r.measured(at, &sel.Conjuncts[f.conjunct]), english.Typo)
+func loosen(s *Scenario, f *fact) []change {
+	at, name := f.at, s.nameOf(f.at)
+	sel := s.whole.Selectors.Compile((*at.in(s.claims).selectors)[f.selector].CEL.Expression)
+	looser := s.whole.Selectors.Looser(sel, f.conjunct, measured(s.whole, at, &sel.Conjuncts[f.conjunct]), english.Typo)
 	var list []change
 	for _, l := range looser[:min(len(looser), maxTries)] {
 		loss := lossNear
@@ -267,16 +267,16 @@ func (r *remedies) loosen(f *fact) []change {
 	return append(list, change{
 		actor: api.ActorUser, loss: lossCondition,
 		text:   fmt.Sprintf("remove the selector %s from request %s", &sel.Conjuncts[f.conjunct], name),
-		claims: r.withoutParts(at, f.selector, []int{f.conjunct}),
+		claims: withoutParts(s, at, f.selector, []int{f.conjunct}),
 	})
 }
 
 // measured visits the devices of [remedies.obtainable] whose drivers have measured what a
 // part of a selector asks for.
-func (r *remedies) measured(at requestPlace, part *selector.Part) iter.Seq2[string, *resourceapi.Device] {
-	unmeasured := r.Catalog.UnmeasuredBy(part).Drivers
+func measured(c *Case, at requestPlace, part *selector.Part) iter.Seq2[string, *resourceapi.Device] {
+	unmeasured := c.Catalog.UnmeasuredBy(part).Drivers
 	return func(yield func(string, *resourceapi.Device) bool) {
-		for driver, device := range r.obtainable(at) {
+		for driver, device := range obtainable(c, at) {
 			if !slices.Contains(unmeasured, driver) && !yield(driver, device) {
 				return
 			}
@@ -286,22 +286,22 @@ func (r *remedies) measured(at requestPlace, part *selector.Part) iter.Seq2[stri
 
 // obtainable visits the devices of a request's class, with their drivers, that
 // nobody uses on a node where the pod can go.
-func (r *remedies) obtainable(at requestPlace) iter.Seq2[string, *resourceapi.Device] {
+func obtainable(c *Case, at requestPlace) iter.Seq2[string, *resourceapi.Device] {
 	return func(yield func(string, *resourceapi.Device) bool) {
 		var f *eligibility.Funnel
-		if at.claim < len(r.Claims) && at.request < len(r.Claims[at.claim].Funnels) {
-			f = r.Claims[at.claim].Funnels[at.request][max(at.alternative, 0)]
+		if at.claim < len(c.Claims) && at.request < len(c.Claims[at.claim].Funnels) {
+			f = c.Claims[at.claim].Funnels[at.request][max(at.alternative, 0)]
 		}
 		seen := map[*cluster.NodePool]bool{}
-		for _, node := range r.Reach.Candidates {
-			for _, pool := range r.Reach.Pools[node.Name] {
+		for _, node := range c.Reach.Candidates {
+			for _, pool := range c.Reach.Pools[node.Name] {
 				if seen[pool] {
 					continue
 				}
 				seen[pool] = true
 				for i := range pool.Devices {
 					d := &pool.Devices[i]
-					if r.Cluster.Usage.InUse(d.ID) || f != nil && f.OtherClass(d) {
+					if c.Cluster.Usage.InUse(d.ID) || f != nil && f.OtherClass(d) {
 						continue
 					}
 					if !yield(d.ID.Driver, d.Device) {
@@ -314,9 +314,9 @@ func (r *remedies) obtainable(at requestPlace) iter.Seq2[string, *resourceapi.De
 }
 
 // withoutParts drops parts of a selector, or all of it if none is left.
-func (r *remedies) withoutParts(at requestPlace, selector int, conjuncts []int) []claimEdit {
-	list := *at.in(r.scenario.claims).selectors
-	sel := r.Selectors.Compile(list[selector].CEL.Expression)
+func withoutParts(s *Scenario, at requestPlace, selector int, conjuncts []int) []claimEdit {
+	list := *at.in(s.claims).selectors
+	sel := s.whole.Selectors.Compile(list[selector].CEL.Expression)
 	path := at.pointer() + "/selectors"
 	switch {
 	case len(conjuncts) < len(sel.Conjuncts):
@@ -330,11 +330,11 @@ func (r *remedies) withoutParts(at requestPlace, selector int, conjuncts []int) 
 
 // otherConstraint corrects the name of an attribute that no device has, and else
 // drops the constraint.
-func (r *remedies) otherConstraint(f *fact) []change {
-	c := cluster.Constraints(r.scenario.claims[f.at.claim])[f.constraint]
-	missing := r.Catalog.Words().Count(selector.Attribute(resourceapi.QualifiedName(c.Attribute), "")) == 0
+func otherConstraint(s *Scenario, f *fact) []change {
+	c := cluster.Constraints(s.claims[f.at.claim])[f.constraint]
+	missing := s.whole.Catalog.Words().Count(selector.Attribute(resourceapi.QualifiedName(c.Attribute), "")) == 0
 	var list []change
-	if nearest := english.Typo(string(c.Attribute), r.Catalog.Attributes()); missing && nearest != "" {
+	if nearest := english.Typo(string(c.Attribute), s.whole.Catalog.Attributes()); missing && nearest != "" {
 		field := "matchAttribute"
 		if c.Distinct {
 			field = "distinctAttribute"
@@ -344,17 +344,17 @@ func (r *remedies) otherConstraint(f *fact) []change {
 			claims: []claimEdit{{f.at.claim, "replace", fmt.Sprintf("/devices/constraints/%d/%s", f.constraint, field), nearest}},
 		})
 	}
-	return append(list, r.withoutConstraint(f))
+	return append(list, withoutConstraint(s, f))
 }
 
-func (r *remedies) withoutConstraint(f *fact) change {
-	constraints := r.scenario.claims[f.at.claim].Spec.Devices.Constraints
+func withoutConstraint(s *Scenario, f *fact) change {
+	constraints := s.claims[f.at.claim].Spec.Devices.Constraints
 	path := fmt.Sprintf("/devices/constraints/%d", f.constraint)
 	if len(constraints) == 1 {
 		path = "/devices/constraints"
 	}
 	said := ""
-	for _, c := range cluster.Constraints(r.scenario.claims[f.at.claim]) {
+	for _, c := range cluster.Constraints(s.claims[f.at.claim]) {
 		// The evidence of a planned claim names the field of its template.
 		if c.Path == fmt.Sprintf("spec.devices.constraints[%d]", f.constraint) {
 			said = c.String()
@@ -402,12 +402,14 @@ func (r *remedies) fewerRequests(ctx context.Context) error {
 const maxClasses = 3
 
 // otherClasses tries classes with devices of the same kinds.
-func (r *remedies) otherClasses(ctx context.Context) error {
-	for _, at := range places(r.scenario.claims) {
-		if r.scenario.extended(at.claim) || at.request >= len(r.Claims[at.claim].Funnels) {
+// otherClasses returns changes to classes with devices of the same kinds.
+func otherClasses(ctx context.Context, s *Scenario) []change {
+	var list []change
+	for _, at := range places(s.claims) {
+		if s.extended(at.claim) || at.request >= len(s.whole.Claims[at.claim].Funnels) {
 			continue
 		}
-		f := r.Claims[at.claim].Funnels[at.request][max(at.alternative, 0)]
+		f := s.whole.Claims[at.claim].Funnels[at.request][max(at.alternative, 0)]
 		kinds := map[deviceKind]bool{}
 		for i := range f.Devices {
 			if d := &f.Devices[i]; !f.OtherClass(d) {
@@ -415,18 +417,16 @@ func (r *remedies) otherClasses(ctx context.Context) error {
 			}
 		}
 		var names []string
-		for _, class := range r.Cluster.Snapshot.Classes {
-			if class.Name != f.Request.Class && r.classHas(ctx, class, kinds) {
+		for _, class := range s.whole.Cluster.Snapshot.Classes {
+			if class.Name != f.Request.Class && classHas(ctx, s, class, kinds) {
 				names = append(names, class.Name)
 			}
 		}
 		for _, name := range nearestFirst(f.Request.Class, names)[:min(len(names), maxClasses)] {
-			if _, err := r.propose(ctx, r.withClass(at, name, lossOther)); err != nil {
-				return err
-			}
+			list = append(list, withClass(s.whole, at, name, lossOther))
 		}
 	}
-	return nil
+	return list
 }
 
 // deviceKind identifies a kind of device across classes: the driver and, if it publishes
@@ -441,19 +441,19 @@ func kindOf(driver string, device *resourceapi.Device) deviceKind {
 
 // classHas reports whether a class has devices on the scenario's node, and none of
 // other kinds anywhere.
-func (r *remedies) classHas(ctx context.Context, class *resourceapi.DeviceClass, kinds map[deviceKind]bool) bool {
-	has := slices.ContainsFunc(r.Reach.Pools[r.scenario.node.Name], func(pool *cluster.NodePool) bool {
+func classHas(ctx context.Context, s *Scenario, class *resourceapi.DeviceClass, kinds map[deviceKind]bool) bool {
+	has := slices.ContainsFunc(s.whole.Reach.Pools[s.node.Name], func(pool *cluster.NodePool) bool {
 		return slices.ContainsFunc(pool.Devices, func(d cluster.Device) bool {
-			return kinds[kindOf(d.ID.Driver, d.Device)] && r.Catalog.InClass(ctx, class, d.ID.Driver, d.Device)
+			return kinds[kindOf(d.ID.Driver, d.Device)] && s.whole.Catalog.InClass(ctx, class, d.ID.Driver, d.Device)
 		})
 	})
-	return has && !slices.ContainsFunc(r.Cluster.Pools.Devices(), func(d cluster.Device) bool {
-		return !kinds[kindOf(d.ID.Driver, d.Device)] && r.Catalog.InClass(ctx, class, d.ID.Driver, d.Device)
+	return has && !slices.ContainsFunc(s.whole.Cluster.Pools.Devices(), func(d cluster.Device) bool {
+		return !kinds[kindOf(d.ID.Driver, d.Device)] && s.whole.Catalog.InClass(ctx, class, d.ID.Driver, d.Device)
 	})
 }
 
-func (r *remedies) withClass(at requestPlace, class string, loss int) change {
-	claims := r.waiting()
+func withClass(c *Case, at requestPlace, class string, loss int) change {
+	claims := c.waiting()
 	a := at.in(claims)
 	return change{
 		actor: api.ActorUser, loss: loss,
@@ -473,13 +473,13 @@ func nearestFirst(name string, names []string) []string {
 
 // suitable returns what the user can change so that the pod can use the node of the
 // scenario, and what that is in words.
-func (r *remedies) suitable() (operations []claimEdit, texts []string) {
-	for i := range r.scenario.facts {
-		f := &r.scenario.facts[i]
+func suitable(s *Scenario) (operations []claimEdit, texts []string) {
+	for i := range s.facts {
+		f := &s.facts[i]
 		if f.kind != factRestriction {
 			continue
 		}
-		measures := r.restrictionMeasures(&Prospect{Nodes: []*corev1.Node{r.scenario.node}}, f)
+		measures := s.whole.restrictionMeasures(&Prospect{Nodes: []*corev1.Node{s.node}}, f)
 		at := slices.IndexFunc(measures, func(m measure) bool { return m.actor == api.ActorUser })
 		if at < 0 {
 			return nil, nil

@@ -14,86 +14,78 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/whatif"
 )
 
-// refusals tries what makes the scheduler or the API server look at the claims
+// refusals returns changes that make the scheduler or the API server look at the claims
 // at all.
-func (r *remedies) refusals(ctx context.Context) error {
-	if r.Devices != api.Error {
+func refusals(ctx context.Context, c *Case) []change {
+	if c.Devices != api.Error {
 		return nil
 	}
-	switch r.NodeCode { //nolint:exhaustive // for the others see below
+	switch c.NodeCode { //nolint:exhaustive // The others are about what is asked or free.
 	case api.ClassNotFound:
-		return r.meantClasses(ctx)
+		return meantClasses(ctx, c)
 	case api.SelectorError:
-		return r.guarded(ctx)
+		return guarded(ctx, c)
 	case api.AdminAccessDenied:
-		return r.adminAccess(ctx)
+		return adminAccess(c)
 	case api.FeatureDisabled:
-		for _, gate := range []string{"DRAPrioritizedList", "DRAAdminAccess", "DRAConsumableCapacity", "DRADerivedAttributes"} {
-			if err := r.gateOn(ctx, gate); err != nil {
-				return err
-			}
-		}
+		return gatesOn(c)
 	}
 	return nil
 }
 
 // meantClasses corrects the names of classes that do not exist, all in one change.
-func (r *remedies) meantClasses(ctx context.Context) error {
+func meantClasses(ctx context.Context, c *Case) []change {
 	var corrected []change
-	for _, at := range places(r.waiting()) {
-		required := *at.in(r.waiting()).class
-		if r.Cluster.Snapshot.Class(required) != nil {
+	for _, at := range places(c.waiting()) {
+		required := *at.in(c.waiting()).class
+		if c.Cluster.Snapshot.Class(required) != nil {
 			continue
 		}
-		meant := r.Catalog.MeantClass(ctx, required, r.Cluster.Snapshot.Classes)
+		meant := c.Catalog.MeantClass(ctx, required, c.Cluster.Snapshot.Classes)
 		if meant == "" {
 			return nil
 		}
-		corrected = append(corrected, r.withClass(at, meant, lossNone))
+		corrected = append(corrected, withClass(c, at, meant, lossNone))
 	}
-	_, err := r.propose(ctx, joined(corrected))
-	return err
+	return []change{joined(corrected)}
 }
 
 // guarded makes selectors that fail false instead.
-func (r *remedies) guarded(ctx context.Context) error {
-	claims := r.waiting()
+func guarded(ctx context.Context, c *Case) []change {
+	var list []change
+	claims := c.waiting()
 	seen := map[string]bool{}
 	for _, at := range places(claims) {
 		a := at.in(claims)
-		if class := r.Cluster.Snapshot.Class(*a.class); class != nil && !seen[class.Name] {
+		if class := c.Cluster.Snapshot.Class(*a.class); class != nil && !seen[class.Name] {
 			seen[class.Name] = true
 			for k, selector := range class.Spec.Selectors {
-				if guarded, ok := r.guard(ctx, selector); ok {
+				if guarded, ok := guard(ctx, c, selector); ok {
 					name := api.Ref("DeviceClass", "", class.Name)
-					if _, err := r.propose(ctx, change{
+					list = append(list, change{
 						actor: api.ActorAdmin, text: fmt.Sprintf("let the selector of class %s be false where it fails now: %s", class.Name, guarded),
 						objects: []api.Edit{whatif.NewEdit(name, "replace", fmt.Sprintf("/spec/selectors/%d/cel/expression", k), guarded)},
-					}); err != nil {
-						return err
-					}
+					})
 				}
 			}
 		}
 		for k, selector := range *a.selectors {
-			if guarded, ok := r.guard(ctx, selector); ok {
-				if _, err := r.propose(ctx, change{
+			if guarded, ok := guard(ctx, c, selector); ok {
+				list = append(list, change{
 					actor: api.ActorUser, text: fmt.Sprintf("let the selector of request %s be false where it fails now: %s", a.name, guarded),
 					claims: []claimEdit{{at.claim, "replace", fmt.Sprintf("%s/selectors/%d/cel/expression", at.pointer(), k), guarded}},
-				}); err != nil {
-					return err
-				}
+				})
 			}
 		}
 	}
-	return nil
+	return list
 }
 
 // adminAccess asks for the label of the namespace, or does without.
-func (r *remedies) adminAccess(ctx context.Context) error {
+func adminAccess(c *Case) []change {
 	var without []claimEdit
 	namespace := ""
-	claims := r.waiting()
+	claims := c.waiting()
 	for _, at := range places(claims) {
 		exact := claims[at.claim].Spec.Devices.Requests[at.request].Exactly
 		if exact != nil && ptr.Deref(exact.AdminAccess, false) {
@@ -101,31 +93,28 @@ func (r *remedies) adminAccess(ctx context.Context) error {
 			namespace = claims[at.claim].Namespace
 		}
 	}
-	if _, err := r.propose(ctx, change{actor: api.ActorUser, loss: lossCondition, text: "remove adminAccess", claims: without}); err != nil {
-		return err
-	}
-	n := r.Cluster.Snapshot.Namespace(namespace)
+	list := []change{{actor: api.ActorUser, loss: lossCondition, text: "remove adminAccess", claims: without}}
+	n := c.Cluster.Snapshot.Namespace(namespace)
 	if n == nil {
-		return nil
+		return list
 	}
 	label := whatif.NewEdit(api.Ref("Namespace", "", namespace), "add", "/metadata/labels/"+whatif.PointerToken(resourceapi.DRAAdminNamespaceLabelKey), "true")
 	if len(n.Labels) == 0 {
 		label = whatif.NewEdit(label.Object, "add", "/metadata/labels", map[string]string{resourceapi.DRAAdminNamespaceLabelKey: "true"})
 	}
-	_, err := r.propose(ctx, change{
+	return append(list, change{
 		actor: api.ActorAdmin, objects: []api.Edit{label},
 		text: fmt.Sprintf("label namespace %s with %s=true, if its users may access devices that others use", namespace, resourceapi.DRAAdminNamespaceLabelKey),
 	})
-	return err
 }
 
-func (r *remedies) gateOn(ctx context.Context, gate string) error {
-	if r.Cluster.Gates.Enabled(gate) {
-		return nil
+// gatesOn turns on the feature gates that are off, each by itself.
+func gatesOn(c *Case) []change {
+	var list []change
+	for _, gate := range []string{"DRAPrioritizedList", "DRAAdminAccess", "DRAConsumableCapacity", "DRADerivedAttributes"} {
+		if !c.Cluster.Gates.Enabled(gate) {
+			list = append(list, change{actor: api.ActorAdmin, gate: gate, text: gateText(gate)})
+		}
 	}
-	_, err := r.propose(ctx, change{
-		actor: api.ActorAdmin, gate: gate,
-		text: gateText(gate),
-	})
-	return err
+	return list
 }

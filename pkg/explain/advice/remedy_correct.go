@@ -48,7 +48,7 @@ func (r *remedies) corrections(ctx context.Context) error {
 	if r.Devices != api.DoesNotFit && r.Devices != api.Error {
 		return nil
 	}
-	ofClaims, ofClasses := r.correctedInClaims(ctx), r.correctedInClasses(ctx)
+	ofClaims, ofClasses := correctedInClaims(ctx, r.Case), correctedInClasses(ctx, r.Case)
 	helped := false
 	for _, c := range slices.Concat(ofClaims, ofClasses) {
 		ok, err := r.proposeCorrected(ctx, c)
@@ -74,24 +74,24 @@ func (r *remedies) corrections(ctx context.Context) error {
 // proposeCorrected proposes selectors as they were meant, and else so that they
 // are false where they fail on devices of other drivers.
 func (r *remedies) proposeCorrected(ctx context.Context, list ...corrected) (bool, error) {
-	ok, err := r.propose(ctx, r.correction(list...))
+	ok, err := r.propose(ctx, correction(r.waiting(), list...))
 	if ok || err != nil || !slices.ContainsFunc(list, func(c corrected) bool { return c.guarded != "" }) {
 		return ok, err
 	}
-	return r.propose(ctx, r.correction(safely(list)...))
+	return r.propose(ctx, correction(r.waiting(), safely(list)...))
 }
 
 // correctedInClaims corrects the selectors of requests, with the words of the
 // devices of their class.
-func (r *remedies) correctedInClaims(ctx context.Context) []corrected {
+func correctedInClaims(ctx context.Context, c *Case) []corrected {
 	var list []corrected
-	claims := r.waiting()
+	claims := c.waiting()
 	for _, at := range places(claims) {
 		a := at.in(claims)
 		for i, each := range *a.selectors {
-			if c, ok := r.correct(ctx, each, r.Cluster.Snapshot.Class(*a.class)); ok {
-				c.at, c.index = at, i
-				list = append(list, c)
+			if made, ok := correct(ctx, c, each, c.Cluster.Snapshot.Class(*a.class)); ok {
+				made.at, made.index = at, i
+				list = append(list, made)
 			}
 		}
 	}
@@ -99,18 +99,18 @@ func (r *remedies) correctedInClaims(ctx context.Context) []corrected {
 }
 
 // correctedInClasses corrects the selectors of the classes that are asked for.
-func (r *remedies) correctedInClasses(ctx context.Context) []corrected {
+func correctedInClasses(ctx context.Context, c *Case) []corrected {
 	var list []corrected
-	claims := r.waiting()
+	claims := c.waiting()
 	for _, at := range places(claims) {
-		class := r.Cluster.Snapshot.Class(*at.in(claims).class)
+		class := c.Cluster.Snapshot.Class(*at.in(claims).class)
 		if class == nil || slices.ContainsFunc(list, func(c corrected) bool { return c.class == class }) {
 			continue
 		}
 		for i, each := range class.Spec.Selectors {
-			if c, ok := r.correct(ctx, each, nil); ok {
-				c.at, c.class, c.index = at, class, i
-				list = append(list, c)
+			if made, ok := correct(ctx, c, each, nil); ok {
+				made.at, made.class, made.index = at, class, i
+				list = append(list, made)
 			}
 		}
 	}
@@ -119,40 +119,39 @@ func (r *remedies) correctedInClasses(ctx context.Context) []corrected {
 
 // correct puts a selector right that is evaluated on devices of a class, or on all
 // devices if none is given.
-func (r *remedies) correct(ctx context.Context, from resourceapi.DeviceSelector, class *resourceapi.DeviceClass) (corrected, bool) {
+func correct(ctx context.Context, c *Case, from resourceapi.DeviceSelector, class *resourceapi.DeviceClass) (corrected, bool) {
 	if from.CEL == nil {
 		return corrected{}, false
 	}
-	correction, ok := r.Selectors.Correct(r.Selectors.Compile(from.CEL.Expression), r.Catalog.WordsOf(ctx, class))
+	correction, ok := c.Selectors.Correct(c.Selectors.Compile(from.CEL.Expression), c.Catalog.WordsOf(ctx, class))
 	if !ok {
 		return corrected{}, false
 	}
-	c := corrected{expression: correction.Expression, changes: correction.Changes}
-	right := resourceapi.DeviceSelector{CEL: &resourceapi.CELDeviceSelector{Expression: c.expression}}
-	c.guarded, _ = r.guard(ctx, right)
-	if c.guarded != "" && r.failsIn(ctx, class, c.expression) {
-		c.expression, c.guarded = c.guarded, ""
+	made := corrected{expression: correction.Expression, changes: correction.Changes}
+	right := resourceapi.DeviceSelector{CEL: &resourceapi.CELDeviceSelector{Expression: made.expression}}
+	made.guarded, _ = guard(ctx, c, right)
+	if made.guarded != "" && failsIn(ctx, c, class, made.expression) {
+		made.expression, made.guarded = made.guarded, ""
 	}
-	return c, true
+	return made, true
 }
 
 // failsIn reports whether an expression fails on a device that a class selects.
 // Whether that is of consequence may depend on the order in which devices are
 // looked at, so that it is better avoided.
-func (r *remedies) failsIn(ctx context.Context, class *resourceapi.DeviceClass, expression string) bool {
+func failsIn(ctx context.Context, c *Case, class *resourceapi.DeviceClass, expression string) bool {
 	if class == nil {
 		return false
 	}
-	sel := r.Selectors.Compile(expression)
-	return slices.ContainsFunc(r.Cluster.Pools.Devices(), func(d cluster.Device) bool {
-		return r.Catalog.InClass(ctx, class, d.ID.Driver, d.Device) && r.Selectors.Evaluate(ctx, sel, d.ID.Driver, d.Device).Err != nil
+	sel := c.Selectors.Compile(expression)
+	return slices.ContainsFunc(c.Cluster.Pools.Devices(), func(d cluster.Device) bool {
+		return c.Catalog.InClass(ctx, class, d.ID.Driver, d.Device) && c.Selectors.Evaluate(ctx, sel, d.ID.Driver, d.Device).Err != nil
 	})
 }
 
 // correction makes one change of corrected selectors. It is the administrator's if
 // one of them is of a class.
-func (r *remedies) correction(list ...corrected) change {
-	claims := r.waiting()
+func correction(claims []*resourceapi.ResourceClaim, list ...corrected) change {
 	all := change{actor: api.ActorUser, anywhere: true}
 	var texts []string
 	for _, c := range list {
@@ -176,9 +175,9 @@ func (r *remedies) correction(list ...corrected) change {
 
 // guard rewrites a selector so that no device of the cluster makes it fail for
 // what it lacks.
-func (r *remedies) guard(ctx context.Context, from resourceapi.DeviceSelector) (string, bool) {
+func guard(ctx context.Context, c *Case, from resourceapi.DeviceSelector) (string, bool) {
 	if from.CEL == nil {
 		return "", false
 	}
-	return r.Cluster.Pools.Guard(ctx, r.Selectors, from.CEL.Expression)
+	return c.Cluster.Pools.Guard(ctx, c.Selectors, from.CEL.Expression)
 }

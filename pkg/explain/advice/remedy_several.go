@@ -50,7 +50,7 @@ func (r *remedies) mildest(ctx context.Context, p *Prospect) (bool, error) {
 	c := joined(here.made)
 	c.loss, c.claims = max(c.loss, lossSeveral), merged(c.claims)
 	if unsuitable {
-		operations, texts := r.suitable()
+		operations, texts := suitable(r.scenario)
 		if len(operations) == 0 {
 			return false, nil
 		}
@@ -98,14 +98,14 @@ func (r *remedies) without(ctx context.Context, causes [][]int) (then *remedies,
 			}
 		default:
 			if f.kind == factSelector {
-				for _, c := range r.correctedInClaims(ctx) {
+				for _, c := range correctedInClaims(ctx, r.Case) {
 					if c.at == f.at && c.index == f.selector {
-						options = append(options, r.correction(c))
+						options = append(options, correction(r.waiting(), c))
 					}
 				}
 			}
 			if !r.scenario.extended(f.at.claim) {
-				options = append(options, r.milder(ctx, f, func(ctx context.Context, edits ...claimEdit) bool {
+				options = append(options, milder(ctx, r.scenario, f, func(ctx context.Context, edits ...claimEdit) bool {
 					_, ok := helps(ctx, change{claims: edits})
 					return ok
 				})...)
@@ -169,7 +169,7 @@ func merged(edits []claimEdit) []claimEdit {
 
 // dropped gives up as many requirements as it takes.
 func (r *remedies) dropped(ctx context.Context) error {
-	operations, _ := r.suitable()
+	operations, _ := suitable(r.scenario)
 	suitable := len(operations) > 0
 	var kept, given []int
 	for i := range r.scenario.facts {
@@ -206,31 +206,31 @@ func (r *remedies) dropped(ctx context.Context) error {
 	if len(given) < 2 {
 		return nil
 	}
-	_, err := r.propose(ctx, r.giveUp(given))
+	_, err := r.propose(ctx, giveUp(r.scenario, given))
 	return err
 }
 
 // giveUp makes one change of several.
-func (r *remedies) giveUp(given []int) change {
+func giveUp(s *Scenario, given []int) change {
 	c := change{actor: api.ActorUser, loss: lossSeveral, changes: len(given)}
 	var texts []string
 	add := func(part change) {
 		texts = append(texts, part.text)
 		c.claims = append(c.claims, part.claims...)
 	}
-	restricted := slices.ContainsFunc(given, func(i int) bool { return r.scenario.facts[i].kind == factRestriction })
+	restricted := slices.ContainsFunc(given, func(i int) bool { return s.facts[i].kind == factRestriction })
 	if restricted {
-		operations, reasons := r.suitable()
-		c.objects, c.silent = r.podEdits(mergedPodEdits(r.Pod, operations))
+		operations, reasons := suitable(s)
+		c.objects, c.silent = s.whole.podEdits(mergedPodEdits(s.whole.Pod, operations))
 		texts = append(texts, strings.Join(reasons, "; and "))
 	}
 	done, removed := map[[4]int]bool{}, map[int]int{}
 	// From the end, so that the indices of what is removed stay right.
 	for _, i := range slices.Backward(given) {
-		f := &r.scenario.facts[i]
+		f := &s.facts[i]
 		name := ""
 		if f.kind <= factCapacity {
-			name = r.scenario.nameOf(f.at)
+			name = s.nameOf(f.at)
 		}
 		switch f.kind {
 		case factCount:
@@ -244,26 +244,26 @@ func (r *remedies) giveUp(given []int) change {
 				continue
 			}
 			done[key] = true
-			sel := r.Selectors.Compile((*f.at.in(r.scenario.claims).selectors)[f.selector].CEL.Expression)
+			sel := s.whole.Selectors.Compile((*f.at.in(s.claims).selectors)[f.selector].CEL.Expression)
 			var conjuncts []int
 			var required []string
 			for _, j := range given {
-				if other := &r.scenario.facts[j]; other.kind == factSelector && other.at == f.at && other.selector == f.selector {
+				if other := &s.facts[j]; other.kind == factSelector && other.at == f.at && other.selector == f.selector {
 					conjuncts = append(conjuncts, other.conjunct)
 					required = append(required, sel.Conjuncts[other.conjunct].String())
 				}
 			}
 			add(change{
 				text:   fmt.Sprintf("remove the selector %s from request %s", english.JoinAnd(required), name),
-				claims: r.withoutParts(f.at, f.selector, conjuncts),
+				claims: withoutParts(s, f.at, f.selector, conjuncts),
 			})
 		case factCapacity:
 			path := f.at.pointer() + "/capacity/requests/" + whatif.PointerToken(string(f.capacity))
 			add(change{text: fmt.Sprintf("remove the capacity %s from request %s", f.capacity, name), claims: []claimEdit{{f.at.claim, "remove", path, nil}}})
 			c.unbounded = append(c.unbounded, f.at)
 		case factConstraint:
-			part := r.withoutConstraint(f)
-			if removed[f.at.claim]++; removed[f.at.claim] < len(r.scenario.claims[f.at.claim].Spec.Devices.Constraints) {
+			part := withoutConstraint(s, f)
+			if removed[f.at.claim]++; removed[f.at.claim] < len(s.claims[f.at.claim].Spec.Devices.Constraints) {
 				part.claims[0].path = fmt.Sprintf("/devices/constraints/%d", f.constraint)
 			} else {
 				// An empty list is not what people write.
@@ -271,7 +271,7 @@ func (r *remedies) giveUp(given []int) change {
 			}
 			add(part)
 		case factTaint:
-			add(r.scenario.tolerate(f))
+			add(s.tolerate(f))
 		case factAll, factRequest, factRestriction, factGate, factPool, factHolder, factCounters, factGroups, factClass:
 		}
 	}

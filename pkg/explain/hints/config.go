@@ -11,8 +11,10 @@ import (
 	resourceapi "k8s.io/api/resource/v1"
 	"k8s.io/dynamic-resource-allocation/resourceclaim"
 
+	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/selector"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
+	"github.com/kubectl-dra/kubectl-dra/pkg/eligibility"
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
 	"github.com/kubectl-dra/kubectl-dra/pkg/lifecycle"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
@@ -32,7 +34,7 @@ func (h *finder) configHints(ctx context.Context) {
 			continue
 		}
 		for _, c := range lifecycle.OpaqueConfigs(h.Cluster.Snapshot, pc) {
-			drivers := h.driversFor(ctx, pc, c.Requests)
+			drivers := driversFor(ctx, h.Question, pc, c.Requests)
 			if len(drivers) == 0 || slices.Contains(drivers, c.Opaque.Driver) || seen[c.String()] {
 				continue
 			}
@@ -51,7 +53,7 @@ func (h *finder) configHints(ctx context.Context) {
 // driversFor lists the drivers of the devices that some requests of a claim, or
 // all for none, have and can get: those that their classes select, or name. It is
 // empty if that is not known.
-func (h *finder) driversFor(ctx context.Context, pc *cluster.PodClaim, requests []string) []string {
+func driversFor(ctx context.Context, q *eligibility.Question, pc *cluster.PodClaim, requests []string) []string {
 	concerned := func(name string) bool {
 		return len(requests) == 0 || slices.ContainsFunc(requests, func(r string) bool {
 			return r == name || r == resourceclaim.BaseRequestRef(name) || resourceclaim.BaseRequestRef(r) == name
@@ -70,7 +72,7 @@ func (h *finder) driversFor(ctx context.Context, pc *cluster.PodClaim, requests 
 			if !concerned(r.Name) {
 				continue
 			}
-			drivers := h.classDrivers(ctx, r.Class)
+			drivers := classDrivers(ctx, q, r.Class)
 			if len(drivers) == 0 && pc.Claim.Status.Allocation == nil {
 				return nil
 			}
@@ -84,8 +86,8 @@ func (h *finder) driversFor(ctx context.Context, pc *cluster.PodClaim, requests 
 
 // classDrivers lists the drivers that the selectors of a class name or, if they
 // name none, those whose devices they select.
-func (h *finder) classDrivers(ctx context.Context, name string) []string {
-	class := h.Cluster.Snapshot.Class(name)
+func classDrivers(ctx context.Context, q *eligibility.Question, name string) []string {
+	class := q.Cluster.Snapshot.Class(name)
 	if class == nil {
 		return nil
 	}
@@ -94,17 +96,17 @@ func (h *finder) classDrivers(ctx context.Context, name string) []string {
 		if s.CEL == nil {
 			continue
 		}
-		for _, driver := range h.Selectors.Compile(s.CEL.Expression).Drivers() {
+		for _, driver := range q.Selectors.Compile(s.CEL.Expression).Drivers() {
 			found[driver] = true
 		}
 	}
 	if len(found) > 0 {
 		return sortedKeys(found)
 	}
-	devices := h.Cluster.Pools.Devices()
+	devices := q.Cluster.Pools.Devices()
 	for i := range devices {
 		d := &devices[i]
-		if !found[d.ID.Driver] && h.selected(ctx, class, d) {
+		if !found[d.ID.Driver] && selected(ctx, q.Selectors, class, d) {
 			found[d.ID.Driver] = true
 		}
 	}
@@ -112,12 +114,12 @@ func (h *finder) classDrivers(ctx context.Context, name string) []string {
 }
 
 // selected reports whether the selectors of a class select a device.
-func (h *finder) selected(ctx context.Context, class *resourceapi.DeviceClass, d *cluster.Device) bool {
+func selected(ctx context.Context, selectors *selector.Evaluator, class *resourceapi.DeviceClass, d *cluster.Device) bool {
 	for _, s := range class.Spec.Selectors {
 		if s.CEL == nil {
 			continue
 		}
-		if !h.Selectors.Evaluate(ctx, h.Selectors.Compile(s.CEL.Expression), d.ID.Driver, d.Device).Matches {
+		if !selectors.Evaluate(ctx, selectors.Compile(s.CEL.Expression), d.ID.Driver, d.Device).Matches {
 			return false
 		}
 	}

@@ -12,6 +12,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	resourceapi "k8s.io/api/resource/v1"
 
+	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/selector"
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/target"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
@@ -30,9 +31,9 @@ func (h *finder) driverHints() {
 	if h.out.Verdict != api.DoesNotFit || len(h.out.Nodes) == 0 || h.Cluster.Snapshot.Gap(snapshot.ResourceSlices) != nil || len(h.Reach.Candidates) == 0 {
 		return
 	}
-	drivers := h.wantedDrivers()
+	drivers := wantedDrivers(h.Question)
 	for _, driver := range drivers[:min(len(drivers), maxHintedDrivers)] {
-		p := h.publication(driver)
+		p := publicationOf(h.Question, driver)
 		h.emptyPoolHint(&p)
 		h.publicationHint(&p)
 		for _, set := range lifecycle.DaemonSets(h.Cluster.Snapshot, driver) {
@@ -45,13 +46,13 @@ func (h *finder) driverHints() {
 
 // wantedDrivers lists the drivers of the required devices: the drivers that the selectors
 // name, or else the drivers of the class's devices.
-func (h *finder) wantedDrivers() []string {
+func wantedDrivers(q *eligibility.Question) []string {
 	found := map[string]bool{}
-	for i := range h.Claims {
-		for _, alternatives := range h.Claims[i].Funnels {
+	for i := range q.Claims {
+		for _, alternatives := range q.Claims[i].Funnels {
 			for _, f := range alternatives {
-				named := h.namedDrivers(f)
-				if published := lifecycle.Publishing(h.Cluster.Snapshot, named); len(published) > 0 {
+				named := namedDrivers(q.Selectors, f)
+				if published := lifecycle.Publishing(q.Cluster.Snapshot, named); len(published) > 0 {
 					named = published
 				}
 				if len(named) == 0 {
@@ -81,7 +82,7 @@ func sortedKeys(set map[string]bool) []string {
 
 // namedDrivers lists the drivers that the selectors of a request, or else of its class,
 // compare device.driver with.
-func (h *finder) namedDrivers(f *eligibility.Funnel) []string {
+func namedDrivers(selectors *selector.Evaluator, f *eligibility.Funnel) []string {
 	lists := [][]resourceapi.DeviceSelector{f.Request.Selectors}
 	if f.Checks.Class != nil {
 		lists = append(lists, f.Checks.Class.Spec.Selectors)
@@ -92,7 +93,7 @@ func (h *finder) namedDrivers(f *eligibility.Funnel) []string {
 			if s.CEL == nil {
 				continue
 			}
-			drivers = append(drivers, h.Selectors.Compile(s.CEL.Expression).Drivers()...)
+			drivers = append(drivers, selectors.Compile(s.CEL.Expression).Drivers()...)
 		}
 		if len(drivers) > 0 {
 			return drivers

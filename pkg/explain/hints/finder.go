@@ -12,6 +12,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/eligibility"
 	"github.com/kubectl-dra/kubectl-dra/pkg/lifecycle"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
 // finder looks for hints.
@@ -28,16 +29,16 @@ func (h *finder) hint(text string, evidence ...api.Evidence) {
 }
 
 // rejects reports whether a device is rejected for a reason of some kind.
-func (h *finder) rejects(kind func(*eligibility.Reason) bool) bool {
+func rejects(q *eligibility.Question, kind func(*eligibility.Reason) bool) bool {
 	found := false
-	h.eachRejected(func(_ *cluster.Device, r *eligibility.Reason) { found = found || kind(r) })
+	eachRejected(q, func(_ *cluster.Device, r *eligibility.Reason) { found = found || kind(r) })
 	return found
 }
 
 // eachRejected visits the devices that a request rejects, except devices of other classes.
-func (h *finder) eachRejected(visit func(d *cluster.Device, r *eligibility.Reason)) {
-	for i := range h.Claims {
-		for _, alternatives := range h.Claims[i].Funnels {
+func eachRejected(q *eligibility.Question, visit func(d *cluster.Device, r *eligibility.Reason)) {
+	for i := range q.Claims {
+		for _, alternatives := range q.Claims[i].Funnels {
 			for _, f := range alternatives {
 				for j := range f.Devices {
 					if r := f.Reason(&f.Devices[j]); r != nil && r.Code != api.ClassSelectorFalse {
@@ -50,9 +51,9 @@ func (h *finder) eachRejected(visit func(d *cluster.Device, r *eligibility.Reaso
 }
 
 // lastEvent returns the newest event about a pod with one of the reasons.
-func (h *finder) lastEvent(pod *corev1.Pod, reasons ...string) *corev1.Event {
+func lastEvent(snap *snapshot.Snapshot, pod *corev1.Pod, reasons ...string) *corev1.Event {
 	var newest *corev1.Event
-	for _, event := range h.Cluster.Snapshot.Events {
+	for _, event := range snap.Events {
 		about := event.InvolvedObject
 		if about.Kind != api.KindPod || about.Namespace != pod.Namespace || about.Name != pod.Name ||
 			about.UID != "" && pod.UID != "" && about.UID != pod.UID || !slices.Contains(reasons, event.Reason) {

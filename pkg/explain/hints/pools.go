@@ -35,7 +35,7 @@ func (h *finder) poolHints() {
 		return
 	}
 	seen := map[*cluster.Pool]bool{}
-	h.eachRejected(func(d *cluster.Device, r *eligibility.Reason) {
+	eachRejected(h.Question, func(d *cluster.Device, r *eligibility.Reason) {
 		if r.Code == api.PoolIncomplete && d.Pool.Incomplete && !seen[d.Pool] && len(seen) < maxHintedPools {
 			seen[d.Pool] = true
 			h.incompleteHint(d.Pool)

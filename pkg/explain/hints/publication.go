@@ -10,6 +10,7 @@ import (
 	resourceapi "k8s.io/api/resource/v1"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
+	"github.com/kubectl-dra/kubectl-dra/pkg/eligibility"
 )
 
 // publication is a driver's publication for the nodes that the pod could use.
@@ -21,10 +22,10 @@ type publication struct {
 	published, missing []*corev1.Node
 }
 
-func (h *finder) publication(driver string) publication {
+func publicationOf(q *eligibility.Question, driver string) publication {
 	p := publication{driver: driver}
 	own := map[string]bool{}
-	for _, slice := range h.Cluster.Snapshot.Slices {
+	for _, slice := range q.Cluster.Snapshot.Slices {
 		if slice.Spec.Driver != driver {
 			continue
 		}
@@ -34,8 +35,8 @@ func (h *finder) publication(driver string) publication {
 		}
 	}
 	reached := func(pool *cluster.NodePool) bool { return pool.Pool.Driver == driver }
-	for _, node := range h.Reach.Candidates {
-		if own[node.Name] || slices.ContainsFunc(h.Reach.Pools[node.Name], reached) {
+	for _, node := range q.Reach.Candidates {
+		if own[node.Name] || slices.ContainsFunc(q.Reach.Pools[node.Name], reached) {
 			p.published = append(p.published, node)
 		} else {
 			p.missing = append(p.missing, node)

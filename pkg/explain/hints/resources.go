@@ -16,6 +16,7 @@ import (
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/eligibility"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
 // mixedResourceHints shows side by side where device plugins and where DRA
@@ -27,7 +28,7 @@ func (h *finder) mixedResourceHints() {
 		return
 	}
 	for _, name := range cluster.ExtendedResources(pod) {
-		class := h.classOf(name)
+		class := classOf(h.Cluster.Snapshot, name)
 		plugins := target.ServedBy(h.Cluster.Snapshot, name)
 		if class == nil || len(plugins) == 0 {
 			continue
@@ -38,7 +39,7 @@ func (h *finder) mixedResourceHints() {
 		}
 		var dra []*corev1.Node
 		for _, node := range h.Cluster.Snapshot.Nodes {
-			if !offered[node.Name] && h.hasDevicesOf(class.Name, node) {
+			if !offered[node.Name] && hasDevicesOf(h.Question, class.Name, node) {
 				dra = append(dra, node)
 			}
 		}
@@ -57,11 +58,11 @@ func (h *finder) mixedResourceHints() {
 }
 
 // classOf finds the class that stands for an extended resource.
-func (h *finder) classOf(name corev1.ResourceName) *resourceapi.DeviceClass {
+func classOf(snap *snapshot.Snapshot, name corev1.ResourceName) *resourceapi.DeviceClass {
 	if implicit, ok := strings.CutPrefix(string(name), resourceapi.ResourceDeviceClassPrefix); ok {
-		return h.Cluster.Snapshot.Class(implicit)
+		return snap.Class(implicit)
 	}
-	for _, class := range h.Cluster.Snapshot.Classes {
+	for _, class := range snap.Classes {
 		if class.Spec.ExtendedResourceName != nil && *class.Spec.ExtendedResourceName == string(name) {
 			return class
 		}
@@ -71,9 +72,9 @@ func (h *finder) classOf(name corev1.ResourceName) *resourceapi.DeviceClass {
 
 // hasDevicesOf reports whether a node can reach a device of a class that is
 // wanted.
-func (h *finder) hasDevicesOf(class string, node *corev1.Node) bool {
-	for i := range h.Claims {
-		for _, alternatives := range h.Claims[i].Funnels {
+func hasDevicesOf(q *eligibility.Question, class string, node *corev1.Node) bool {
+	for i := range q.Claims {
+		for _, alternatives := range q.Claims[i].Funnels {
 			for _, f := range alternatives {
 				if f.Request.Class != class {
 					continue

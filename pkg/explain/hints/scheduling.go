@@ -49,7 +49,7 @@ func (h *finder) preemptionHint() {
 		}
 	}
 	pools := map[*cluster.Pool]bool{}
-	h.eachRejected(func(d *cluster.Device, r *eligibility.Reason) {
+	eachRejected(h.Question, func(d *cluster.Device, r *eligibility.Reason) {
 		switch {
 		case r.Check == eligibility.InUse, r.Check == eligibility.CapacityLeft:
 			consider(d.ID)
@@ -86,7 +86,7 @@ func (h *finder) autoscalerHint() {
 	if pod == nil || h.out.Verdict == api.Fits {
 		return
 	}
-	event := h.lastEvent(pod, "NotTriggerScaleUp", "TriggeredScaleUp")
+	event := lastEvent(h.Cluster.Snapshot, pod, "NotTriggerScaleUp", "TriggeredScaleUp")
 	if event == nil {
 		return
 	}

@@ -19,7 +19,7 @@ func (h *finder) taintRuleHints() {
 			continue
 		}
 		name := api.Ref("DeviceTaintRule", "", rule.Name)
-		if !h.rejects(func(r *eligibility.Reason) bool { return r.Code == api.DeviceTainted && r.Fact.Object == name }) {
+		if !rejects(h.Question, func(r *eligibility.Reason) bool { return r.Code == api.DeviceTainted && r.Fact.Object == name }) {
 			continue
 		}
 		if text := h.Cluster.Taints.OpenRuleText(rule); text != "" {

@@ -20,6 +20,24 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/kinds"
 )
 
+// collector is one run of [Collect].
+type collector struct {
+	reader   *reader
+	opts     Options
+	snapshot *snapshot.Snapshot
+
+	// apis are the APIs that the server has, after run.
+	apis servedAPIs
+	// plugins are the DaemonSets with plugins for the kubelet.
+	plugins []*snapshot.Workload
+	// jobs are the jobs whose pods run for a limited time.
+	jobs []*snapshot.Workload
+	// failed are the events of controllers whose pods the API server refuses, refused the
+	// workloads with devices among what they are about.
+	failed  []*corev1.Event
+	refused []*snapshot.Workload
+}
+
 // Collect asks a cluster. It reads all DRA objects, nodes, namespaces, pods and
 // pod groups, and the feature gates, each at its own moment, but all within
 // about as long as it takes to load the largest list.
@@ -55,38 +73,37 @@ func (c *collector) collect(ctx context.Context) (err error) {
 	select {
 	case err = <-done:
 	case <-ctx.Done():
-		err = serverError(ctx, c.server, ctx.Err())
+		err = serverError(ctx, c.reader.server, ctx.Err())
 	}
-	c.progress.stop()
+	c.reader.progress.stop()
 	return err
 }
 
 func newCollector(clients Clients, opts Options) (*collector, error) {
-	c := &collector{
-		clients:   clients,
-		opts:      opts,
-		server:    serverAddress(clients.Config),
-		namespace: cmp.Or(opts.Namespace, clients.Namespace, metav1.NamespaceDefault),
-		progress:  &progress{report: opts.Progress},
+	r := &reader{
+		clients: clients, server: clients.Address(), only: opts.Only,
+		namespace: cmp.Or(opts.Namespace, clients.Namespace, metav1.NamespaceDefault), allNamespaces: opts.AllNamespaces,
+		progress: &progress{report: opts.Progress},
 	}
 	if opts.Target != nil {
-		c.namespace = cmp.Or(opts.Target.Namespace, c.namespace)
+		r.namespace = cmp.Or(opts.Target.Namespace, r.namespace)
 	}
-	c.snapshot = &snapshot.Snapshot{Source: "cluster " + c.server, TakenAt: time.Now(), Gates: map[string]snapshot.Gate{}}
+	s := &snapshot.Snapshot{Source: "cluster " + r.server, TakenAt: time.Now(), Gates: map[string]snapshot.Gate{}}
+	r.gaps = &s.Gaps
 	if opts.KubernetesVersion != "" {
 		given, err := snapshot.ParseVersion(opts.KubernetesVersion)
 		if err != nil {
 			return nil, err
 		}
-		c.snapshot.AssumeVersion(given)
+		s.AssumeVersion(given)
 	}
-	return c, nil
+	return &collector{reader: r, opts: opts, snapshot: s}, nil
 }
 
 func (c *collector) run(ctx context.Context) error {
-	apis, err := c.discover(ctx)
+	apis, err := discover(ctx, c.reader.clients, c.reader.namespace, c.snapshot)
 	if err != nil {
-		return serverError(ctx, c.server, err)
+		return serverError(ctx, c.reader.server, err)
 	}
 	c.apis = apis
 	group, groupCtx := errgroup.WithContext(ctx)
@@ -94,11 +111,11 @@ func (c *collector) run(ctx context.Context) error {
 		group.Go(func() error { return task(groupCtx) })
 	}
 	if err := group.Wait(); err != nil {
-		return serverError(ctx, c.server, err)
+		return serverError(ctx, c.reader.server, err)
 	}
 	// Nothing was refused where the server has nothing of what was asked for.
-	if !c.anyRead && len(c.denied) > 0 {
-		return c.forbidden()
+	if !c.reader.anyRead && len(c.reader.denied) > 0 {
+		return c.reader.forbidden()
 	}
 	if err := c.readDependents(ctx); err != nil {
 		return err
@@ -109,35 +126,82 @@ func (c *collector) run(ctx context.Context) error {
 
 // readDependents reads what the question takes besides the lists, which it needs.
 func (c *collector) readDependents(ctx context.Context) error {
-	c.readTargetOwners(ctx)
-	c.readAutoscaler(ctx)
-	c.readQueued(ctx)
-	if err := c.readStarting(ctx); err != nil {
-		return err
+	r, s, opts := c.reader, c.snapshot, &c.opts
+	if opts.Target != nil {
+		readTargetOwners(ctx, r, s, opts.Target)
+		if opts.Scaling {
+			readAutoscaler(ctx, r, s, opts.Target.Name)
+		}
+	}
+	if opts.Target != nil || opts.Admission {
+		readQueued(ctx, r, s, c.scope())
+	}
+	if opts.Starting {
+		namespace := r.namespace
+		if opts.AllNamespaces {
+			namespace = metav1.NamespaceAll
+		}
+		if err := readEvents(ctx, r, aboutStarting(s.Pods, namespace), &s.Events); err != nil {
+			return err
+		}
 	}
 	c.readRefused(ctx)
-	if err := c.readPluginEvents(ctx); err != nil {
-		return err
+	if opts.Health {
+		if err := readEvents(ctx, r, aboutPlugins(c.plugins, s.Pods), &s.Events); err != nil {
+			return err
+		}
 	}
-	if err := c.readPodEvents(ctx); err != nil {
-		return err
+	if opts.podEvents {
+		if err := readEvents(ctx, r, aboutPods(s.Pods), &s.Events); err != nil {
+			return err
+		}
 	}
-	if err := c.readComponents(ctx); err != nil {
-		return err
+	if opts.Health {
+		if err := readComponents(ctx, r, s); err != nil {
+			return err
+		}
 	}
-	if err := c.readPlugins(ctx); err != nil {
-		return err
+	if opts.DevicePlugins {
+		if err := readPlugins(ctx, r, s); err != nil {
+			return err
+		}
 	}
-	return c.readOptional(ctx)
+	return readOptional(ctx, r, s, opts, c.apis, &c.jobs)
+}
+
+// readRefused reads the workloads whose pods are refused, and keeps the events about them.
+func (c *collector) readRefused(ctx context.Context) {
+	events := c.failed
+	if c.opts.Target != nil && hasPodsThroughOthers(c.snapshot) {
+		events = c.snapshot.Events
+	}
+	c.refused = readRefused(ctx, c.reader, events)
+	for _, event := range c.failed {
+		if isAbout(event, c.refused) {
+			c.snapshot.Events = append(c.snapshot.Events, event)
+		}
+	}
+}
+
+// scope returns the namespace that a question is about, empty for all of them.
+func (c *collector) scope() string {
+	if c.opts.Target == nil && c.opts.AllNamespaces {
+		return metav1.NamespaceAll
+	}
+	return c.reader.namespace
 }
 
 // aboutTarget returns the requests about the target or, without one, about refused pods.
 func (c *collector) aboutTarget() []func(context.Context) error {
+	r, s, target := c.reader, c.snapshot, c.opts.Target
 	switch {
-	case c.opts.Target != nil:
-		return []func(context.Context) error{c.readTarget, c.events()}
+	case target != nil:
+		return []func(context.Context) error{
+			func(ctx context.Context) error { return readTarget(ctx, r, s, target) },
+			targetEvents(r, target.Name, &s.Events),
+		}
 	case c.opts.Starting:
-		return []func(context.Context) error{c.failedCreates}
+		return []func(context.Context) error{func(ctx context.Context) error { return failedCreates(ctx, r, c.scope(), &c.failed) }}
 	default:
 		return nil
 	}
@@ -150,37 +214,37 @@ func (c *collector) workloads() []*snapshot.Workload {
 
 // tasks returns the requests that go out at the same time.
 func (c *collector) tasks(apis servedAPIs) []func(context.Context) error {
-	s, clients := c.snapshot, c.clients
+	r, s, clients := c.reader, c.snapshot, c.reader.clients
 	tasks := []func(context.Context) error{
 		c.readGates,
-		c.namespaces(),
-		c.daemonSets(),
-		c.clusterList(snapshot.ResourceNodes, func(ctx context.Context, l *listing) error {
+		namespaces(r, s),
+		daemonSets(r, &c.plugins),
+		r.clusterList(snapshot.ResourceNodes, func(ctx context.Context, l *listing) error {
 			return fetch(ctx, l, nodeAPI(clients), &s.Nodes)
 		}),
-		c.clusterList(snapshot.ResourceSlices, func(ctx context.Context, l *listing) error {
+		r.clusterList(snapshot.ResourceSlices, func(ctx context.Context, l *listing) error {
 			return fetch(ctx, l, sliceAPI(clients, apis.dra), &s.Slices)
 		}),
-		c.clusterList(snapshot.ResourceClasses, func(ctx context.Context, l *listing) error {
+		r.clusterList(snapshot.ResourceClasses, func(ctx context.Context, l *listing) error {
 			return fetch(ctx, l, classAPI(clients, apis.dra), &s.Classes)
 		}),
-		c.namespacedList(snapshot.ResourcePods, func(ctx context.Context, l *listing, namespace string) error {
+		r.namespacedList(snapshot.ResourcePods, func(ctx context.Context, l *listing, namespace string) error {
 			return fetch(ctx, l, podAPI(clients, namespace), &s.Pods)
 		}),
-		c.namespacedList(snapshot.ResourceClaims, func(ctx context.Context, l *listing, namespace string) error {
+		r.namespacedList(snapshot.ResourceClaims, func(ctx context.Context, l *listing, namespace string) error {
 			return fetch(ctx, l, claimAPI(clients, apis.dra, namespace), &s.Claims)
 		}),
-		c.namespacedList(snapshot.ResourceTemplates, func(ctx context.Context, l *listing, namespace string) error {
+		r.namespacedList(snapshot.ResourceTemplates, func(ctx context.Context, l *listing, namespace string) error {
 			return fetch(ctx, l, templateAPI(clients, apis.dra, namespace), &s.Templates)
 		}),
 	}
 	if apis.taintRules != "" {
-		tasks = append(tasks, c.clusterList(snapshot.ResourceTaintRules, func(ctx context.Context, l *listing) error {
+		tasks = append(tasks, r.clusterList(snapshot.ResourceTaintRules, func(ctx context.Context, l *listing) error {
 			return fetch(ctx, l, taintRuleAPI(clients, apis.taintRules), &s.TaintRules)
 		}))
 	}
 	if apis.podGroups != "" {
-		tasks = append(tasks, c.namespacedList(snapshot.ResourcePodGroups, func(ctx context.Context, l *listing, namespace string) error {
+		tasks = append(tasks, r.namespacedList(snapshot.ResourcePodGroups, func(ctx context.Context, l *listing, namespace string) error {
 			return fetch(ctx, l, podGroupAPI(clients, apis.podGroups, namespace), &s.PodGroups)
 		}))
 	}
@@ -190,14 +254,13 @@ func (c *collector) tasks(apis servedAPIs) []func(context.Context) error {
 
 // namespaces returns a task that lists the namespaces, or gets the one of interest: its
 // labels decide about admin access.
-func (c *collector) namespaces() func(context.Context) error {
-	s := c.snapshot
-	return c.clusterList(snapshot.ResourceNamespaces, func(ctx context.Context, l *listing) error {
-		denied := fetch(ctx, l, namespaceAPI(c.clients), &s.Namespaces)
-		if !apierrors.IsForbidden(denied) || c.opts.AllNamespaces {
+func namespaces(r *reader, s *snapshot.Snapshot) func(context.Context) error {
+	return r.clusterList(snapshot.ResourceNamespaces, func(ctx context.Context, l *listing) error {
+		denied := fetch(ctx, l, namespaceAPI(r.clients), &s.Namespaces)
+		if !apierrors.IsForbidden(denied) || r.allNamespaces {
 			return denied
 		}
-		namespace, err := c.clients.namespaces().Get(ctx, c.namespace, metav1.GetOptions{})
+		namespace, err := r.clients.namespaces().Get(ctx, r.namespace, metav1.GetOptions{})
 		if apierrors.IsForbidden(err) || apierrors.IsNotFound(err) {
 			return denied
 		}
@@ -206,8 +269,8 @@ func (c *collector) namespaces() func(context.Context) error {
 		}
 		kinds.Strip(namespace)
 		s.Namespaces = []*corev1.Namespace{namespace}
-		c.gap(snapshot.Gap{Resource: snapshot.ResourceNamespaces, Namespace: c.namespace, Reason: fmt.Sprintf(
-			"this user may not list namespaces at the cluster scope; only namespace %s itself could be read", c.namespace)})
+		r.gap(snapshot.Gap{Resource: snapshot.ResourceNamespaces, Namespace: r.namespace, Reason: fmt.Sprintf(
+			"this user may not list namespaces at the cluster scope; only namespace %s itself could be read", r.namespace)})
 		return nil
 	})
 }
@@ -216,35 +279,26 @@ func (c *collector) namespaces() func(context.Context) error {
 // lack of metrics: the defaults of the server's version are good enough, if the gap says
 // so.
 func (c *collector) readGates(ctx context.Context) error {
-	if c.opts.KubernetesVersion != "" || !c.wants(snapshot.ResourceMetrics) {
+	if c.opts.KubernetesVersion != "" || !c.reader.wants(snapshot.ResourceMetrics) {
 		return nil
 	}
-	gates, err := readGates(ctx, c.clients)
+	gates, err := readGates(ctx, c.reader.clients)
 	if apierrors.IsUnauthorized(err) {
 		return err
 	}
 	if err != nil {
-		c.gap(snapshot.Gap{Resource: snapshot.ResourceMetrics, Reason: metricsGapReason(err)})
+		c.reader.gap(snapshot.Gap{Resource: snapshot.ResourceMetrics, Reason: metricsGapReason(err)})
 		return nil
 	}
 	c.snapshot.Gates = gates
 	return nil
 }
 
-func (c *collector) forbidden() error {
-	slices.Sort(c.denied)
-	err := &ForbiddenError{Server: c.server, Resources: c.denied}
-	if !c.opts.AllNamespaces {
-		err.Namespace = c.namespace
-	}
-	return err
-}
-
 // finish brings the snapshot into the form that [snapshot.Snapshot] promises.
 func (c *collector) finish() {
 	s := c.snapshot
 	s.Workloads = c.workloads()
-	for resource, leftOut := range c.progress.leftOut() {
+	for resource, leftOut := range c.reader.progress.leftOut() {
 		s.Gaps = append(s.Gaps, leftOutGap(resource, leftOut))
 	}
 	for name, enabled := range c.opts.Gates {

@@ -20,21 +20,20 @@ import (
 
 // readComponents reads the pods of the control plane once more, with their arguments,
 // which lists of pods come without, and notes on those that are known which feature
-// gates they set, if the question is whether anything is wrong. It takes no other right
-// than the list of pods. It needs the pods.
-func (c *collector) readComponents(ctx context.Context) error {
-	if !c.opts.Health || !c.wants(snapshot.ResourcePods) || c.snapshot.Gap(snapshot.ResourcePods) != nil {
+// gates they set. It takes no other right than the list of pods. It needs the pods.
+func readComponents(ctx context.Context, r *reader, s *snapshot.Snapshot) error {
+	if !r.wants(snapshot.ResourcePods) || s.Gap(snapshot.ResourcePods) != nil {
 		return nil
 	}
 	selector := snapshot.ComponentLabel + " in (" + strings.Join(snapshot.Components(), ",") + ")"
 	// The dynamic client asks for JSON, of which nothing is taken out on the way.
-	list, err := c.clients.Dynamic.Resource(corev1.SchemeGroupVersion.WithResource("pods")).Namespace(metav1.NamespaceSystem).
+	list, err := r.clients.Dynamic.Resource(corev1.SchemeGroupVersion.WithResource("pods")).Namespace(metav1.NamespaceSystem).
 		List(ctx, metav1.ListOptions{LabelSelector: selector})
 	if apierrors.IsForbidden(err) || apierrors.IsNotFound(err) {
 		return nil
 	}
 	if err != nil {
-		return serverError(ctx, c.server, err)
+		return serverError(ctx, r.server, err)
 	}
 	noted := map[types.UID]snapshot.Component{}
 	for i := range list.Items {
@@ -49,7 +48,7 @@ func (c *collector) readComponents(ctx context.Context) error {
 		}
 	}
 	// A watcher has the same pods.
-	pods := slices.Clone(c.snapshot.Pods)
+	pods := slices.Clone(s.Pods)
 	for i, pod := range pods {
 		component, ok := noted[pod.UID]
 		// Anybody can annotate a pod.
@@ -62,6 +61,6 @@ func (c *collector) readComponents(ctx context.Context) error {
 			snapshot.NoteComponent(pods[i], &component)
 		}
 	}
-	c.snapshot.Pods = pods
+	s.Pods = pods
 	return nil
 }

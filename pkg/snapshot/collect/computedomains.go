@@ -18,11 +18,11 @@ import (
 
 // computeDomains returns a task that reads the ComputeDomains. A server that does not have
 // them leaves a gap: a claim names one all the same.
-func (c *collector) computeDomains() func(context.Context) error {
-	return c.namespacedList(snapshot.ResourceComputeDomains, func(ctx context.Context, l *listing, namespace string) error {
-		err := fetch(ctx, l, computeDomainAPI(c.clients, namespace), &c.snapshot.ComputeDomains)
+func computeDomains(r *reader, s *snapshot.Snapshot) func(context.Context) error {
+	return r.namespacedList(snapshot.ResourceComputeDomains, func(ctx context.Context, l *listing, namespace string) error {
+		err := fetch(ctx, l, computeDomainAPI(r.clients, namespace), &s.ComputeDomains)
 		if apierrors.IsNotFound(err) {
-			c.gap(snapshot.Gap{Resource: snapshot.ResourceComputeDomains, Reason: "the API server has no " + snapshot.ResourceComputeDomains + " of version " + snapshot.ComputeDomainVersion})
+			r.gap(snapshot.Gap{Resource: snapshot.ResourceComputeDomains, Reason: "the API server has no " + snapshot.ResourceComputeDomains + " of version " + snapshot.ComputeDomainVersion})
 		}
 		return err
 	})
@@ -30,9 +30,9 @@ func (c *collector) computeDomains() func(context.Context) error {
 
 // cliques returns a task that reads what the daemons of ComputeDomains write in newer
 // releases of the driver. Older ones have none.
-func (c *collector) cliques() func(context.Context) error {
-	return c.namespacedList(snapshot.ResourceCliques, func(ctx context.Context, l *listing, namespace string) error {
-		return fetch(ctx, l, cliqueAPI(c.clients, namespace), &c.snapshot.Cliques)
+func cliques(r *reader, s *snapshot.Snapshot) func(context.Context) error {
+	return r.namespacedList(snapshot.ResourceCliques, func(ctx context.Context, l *listing, namespace string) error {
+		return fetch(ctx, l, cliqueAPI(r.clients, namespace), &s.Cliques)
 	})
 }
 

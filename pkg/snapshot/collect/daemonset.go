@@ -17,19 +17,19 @@ import (
 // daemonSets returns a task that reads the DaemonSets with plugins for the kubelet, which
 // include drivers, and the DaemonSets of ComputeDomains. Only hints depend on them, so a
 // user who may not list them has as good a snapshot as others.
-func (c *collector) daemonSets() func(context.Context) error {
-	if !c.wants(snapshot.ResourceDaemonSets) {
+func daemonSets(r *reader, into *[]*snapshot.Workload) func(context.Context) error {
+	if !r.wants(snapshot.ResourceDaemonSets) {
 		return nil
 	}
-	l := c.progress.list(snapshot.ResourceDaemonSets)
+	l := r.progress.list(snapshot.ResourceDaemonSets)
 	return func(ctx context.Context) error {
 		defer l.finished()
-		err := fetch(ctx, l, pluginAPI(c.clients), &c.plugins)
+		err := fetch(ctx, l, pluginAPI(r.clients), into)
 		switch {
 		case apierrors.IsNotFound(err):
 			return nil
 		case apierrors.IsForbidden(err):
-			c.gap(snapshot.Gap{Resource: snapshot.ResourceDaemonSets, Reason: "this user may not list daemonsets.apps at the cluster scope"})
+			r.gap(snapshot.Gap{Resource: snapshot.ResourceDaemonSets, Reason: "this user may not list daemonsets.apps at the cluster scope"})
 			return nil
 		default:
 			return err

@@ -19,48 +19,47 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/kinds"
 )
 
-// readPlugins reads how NVIDIA's device plugin is configured, if the question depends on it and a node has
-// a resource of it: the ClusterPolicies of the GPU Operator, and the ConfigMaps that pods of device plugins
+// readPlugins reads how NVIDIA's device plugin is configured, if a node has a resource of it: the ClusterPolicies of the GPU Operator, and the ConfigMaps that pods of device plugins
 // mount. It needs the nodes and the pods.
-func (c *collector) readPlugins(ctx context.Context) error {
-	if !c.opts.DevicePlugins || !slices.ContainsFunc(c.snapshot.Nodes, offersNVIDIA) {
+func readPlugins(ctx context.Context, r *reader, s *snapshot.Snapshot) error {
+	if !slices.ContainsFunc(s.Nodes, offersNVIDIA) {
 		return nil
 	}
-	policies := c.clusterList(snapshot.ResourceClusterPolicies, func(ctx context.Context, l *listing) error {
+	policies := r.clusterList(snapshot.ResourceClusterPolicies, func(ctx context.Context, l *listing) error {
 		kind := snapshot.ClusterPolicyKind()
-		api := c.clients.Dynamic.Resource(schema.GroupVersionResource{Group: kind.Group, Version: kind.Version, Resource: "clusterpolicies"})
-		return fetch(ctx, l, untypedAPI(api, decoded[snapshot.ClusterPolicy]), &c.snapshot.ClusterPolicies)
+		api := r.clients.Dynamic.Resource(schema.GroupVersionResource{Group: kind.Group, Version: kind.Version, Resource: "clusterpolicies"})
+		return fetch(ctx, l, untypedAPI(api, decoded[snapshot.ClusterPolicy]), &s.ClusterPolicies)
 	})
 	if policies != nil {
 		if err := policies(ctx); err != nil {
-			return serverError(ctx, c.server, err)
+			return serverError(ctx, r.server, err)
 		}
-		c.listed(snapshot.ResourceClusterPolicies)
+		listed(s, snapshot.ResourceClusterPolicies)
 	}
-	if !c.wants(snapshot.ResourcePluginConfigs) {
+	if !r.wants(snapshot.ResourcePluginConfigs) {
 		return nil
 	}
 	asked := map[string]bool{}
-	for _, pod := range c.snapshot.Pods {
+	for _, pod := range s.Pods {
 		for _, name := range snapshot.MountedByPlugin(pod) {
 			if asked[pod.Namespace+"/"+name] {
 				continue
 			}
 			asked[pod.Namespace+"/"+name] = true
-			if err := c.readPluginConfig(ctx, pod.Namespace, name); err != nil {
-				return serverError(ctx, c.server, err)
+			if err := readPluginConfig(ctx, r, s, pod.Namespace, name); err != nil {
+				return serverError(ctx, r.server, err)
 			}
 		}
 	}
-	c.listed(snapshot.ResourcePluginConfigs)
+	listed(s, snapshot.ResourcePluginConfigs)
 	return nil
 }
 
 // readPluginConfig reads a ConfigMap, and keeps it if it has configurations of NVIDIA's device plugin.
-func (c *collector) readPluginConfig(ctx context.Context, namespace, name string) error {
-	object, err := c.clients.Dynamic.Resource(corev1.SchemeGroupVersion.WithResource("configmaps")).Namespace(namespace).Get(ctx, name, metav1.GetOptions{})
+func readPluginConfig(ctx context.Context, r *reader, s *snapshot.Snapshot, namespace, name string) error {
+	object, err := r.clients.Dynamic.Resource(corev1.SchemeGroupVersion.WithResource("configmaps")).Namespace(namespace).Get(ctx, name, metav1.GetOptions{})
 	if apierrors.IsForbidden(err) {
-		c.gap(snapshot.Gap{Resource: snapshot.ResourcePluginConfigs, Reason: fmt.Sprintf("this user may not get ConfigMap %s in namespace %s", name, namespace)})
+		r.gap(snapshot.Gap{Resource: snapshot.ResourcePluginConfigs, Reason: fmt.Sprintf("this user may not get ConfigMap %s in namespace %s", name, namespace)})
 		return nil
 	}
 	if apierrors.IsNotFound(err) {
@@ -75,7 +74,7 @@ func (c *collector) readPluginConfig(ctx context.Context, namespace, name string
 	}
 	config.TypeMeta = metav1.TypeMeta{}
 	if kinds.Strip(config); len(config.Data) > 0 {
-		c.snapshot.PluginConfigs = append(c.snapshot.PluginConfigs, config)
+		s.PluginConfigs = append(s.PluginConfigs, config)
 	}
 	return nil
 }

@@ -27,11 +27,22 @@ const (
 func draVersions() []string        { return []string{"v1", "v1beta2", "v1beta1", "v1alpha3"} }
 func schedulingVersions() []string { return []string{"v1beta1", "v1alpha3", "v1alpha2"} }
 
+// servedAPIs tells which versions of the optional resources the server has;
+// empty for none.
+type servedAPIs struct {
+	// dra is the API of claims, classes, slices and templates.
+	dra        string
+	taintRules string
+	podGroups  string
+	// compositePodGroups is set if the server has CompositePodGroups, all in v1alpha3.
+	compositePodGroups bool
+}
+
 // discover finds out the server's version and what it serves. The server is
 // asked, not kubectl's discovery cache on disk: that is up to six hours old,
 // and what matters here changes with a restart of the API server.
-func (c *collector) discover(ctx context.Context) (servedAPIs, error) {
-	api := c.clients.Discovery
+func discover(ctx context.Context, clients Clients, namespace string, s *snapshot.Snapshot) (servedAPIs, error) {
+	api := clients.Discovery
 	// The first request goes alone: a credential plugin that fails, or asks
 	// the user something, then does so once.
 	serverVersion, err := api.ServerVersionWithContext(ctx)
@@ -54,7 +65,7 @@ func (c *collector) discover(ctx context.Context) (servedAPIs, error) {
 			case apierrors.IsForbidden(err):
 				// Discovery is open to everybody who is logged in, by default.
 				// Somebody who may not even do that can still be allowed to list.
-				*found, err = c.triedOut(ctx, groupName, versionName)
+				*found, err = triedOut(ctx, clients, namespace, groupName, versionName)
 				return err
 			default:
 				return err
@@ -71,16 +82,16 @@ func (c *collector) discover(ctx context.Context) (servedAPIs, error) {
 		return servedAPIs{}, err
 	}
 
-	if c.snapshot.ServerVersion == "" && serverVersion != nil {
-		c.snapshot.ServerVersion = effectiveVersion(serverVersion)
-		if c.snapshot.ServerVersion != serverVersion.GitVersion {
-			c.snapshot.Emulator = serverVersion.GitVersion
+	if s.ServerVersion == "" && serverVersion != nil {
+		s.ServerVersion = effectiveVersion(serverVersion)
+		if s.ServerVersion != serverVersion.GitVersion {
+			s.Emulator = serverVersion.GitVersion
 		}
 	}
-	c.snapshot.Served = allServed(dra)
+	s.Served = allServed(dra)
 	claims := served(draVersions(), dra, "resourceclaims")
 	if claims == "" {
-		return servedAPIs{}, c.noDRA(serverVersion, dra)
+		return servedAPIs{}, noDRA(clients.Address(), serverVersion, dra)
 	}
 	return servedAPIs{
 		dra:        claims,
@@ -93,14 +104,14 @@ func (c *collector) discover(ctx context.Context) (servedAPIs, error) {
 
 // triedOut finds out by lists what a version of the DRA group has. What may not
 // be listed is taken for there. Of other groups nothing is.
-func (c *collector) triedOut(ctx context.Context, groupName, versionName string) (*metav1.APIResourceList, error) {
+func triedOut(ctx context.Context, clients Clients, namespace, groupName, versionName string) (*metav1.APIResourceList, error) {
 	found := &metav1.APIResourceList{GroupVersion: groupName + "/" + versionName}
 	if groupName != draGroup {
 		return found, nil
 	}
-	for resource, namespace := range map[string]string{"resourceclaims": c.namespace, "devicetaintrules": metav1.NamespaceNone} {
-		api := c.clients.Dynamic.Resource(schema.GroupVersionResource{Group: groupName, Version: versionName, Resource: resource})
-		_, err := api.Namespace(namespace).List(ctx, metav1.ListOptions{Limit: 1})
+	for resource, scope := range map[string]string{"resourceclaims": namespace, "devicetaintrules": metav1.NamespaceNone} {
+		api := clients.Dynamic.Resource(schema.GroupVersionResource{Group: groupName, Version: versionName, Resource: resource})
+		_, err := api.Namespace(scope).List(ctx, metav1.ListOptions{Limit: 1})
 		switch {
 		case err == nil, apierrors.IsForbidden(err):
 			found.APIResources = append(found.APIResources, metav1.APIResource{Name: resource})
@@ -143,8 +154,8 @@ func allServed(lists []*metav1.APIResourceList) []string {
 	return all
 }
 
-func (c *collector) noDRA(serverVersion *version.Info, lists []*metav1.APIResourceList) error {
-	err := &NoDRAError{Server: c.server}
+func noDRA(server string, serverVersion *version.Info, lists []*metav1.APIResourceList) error {
+	err := &NoDRAError{Server: server}
 	if serverVersion != nil {
 		err.Version = effectiveVersion(serverVersion)
 	}

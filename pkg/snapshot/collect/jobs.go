@@ -6,6 +6,7 @@ package collect
 import (
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/kinds"
@@ -14,6 +15,12 @@ import (
 // runsWithClaims reports whether a pod that is placed may have devices.
 func runsWithClaims(pod *corev1.Pod) bool {
 	return pod.Spec.NodeName != "" && (len(pod.Spec.ResourceClaims) > 0 || pod.Status.ExtendedResourceClaimStatus != nil)
+}
+
+// runsInJob reports whether a pod that may have devices is of a Job.
+func runsInJob(pod *corev1.Pod) bool {
+	owner := metav1.GetControllerOfNoCopy(pod)
+	return owner != nil && owner.Kind == snapshot.KindJob && runsWithClaims(pod)
 }
 
 // jobAPI returns the Jobs that run for a limited time.

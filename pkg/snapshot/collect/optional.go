@@ -5,49 +5,50 @@ package collect
 
 import (
 	"context"
-	"fmt"
 	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	schedulingapi "k8s.io/api/scheduling/v1beta1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
 // readOptional reads what the pods depend on that the question may be about. It
 // needs the pods and the target.
-func (c *collector) readOptional(ctx context.Context) error {
-	s, clients := c.snapshot, c.clients
-	admission, volumes := c.opts.Creates || c.opts.Health, c.opts.UsesVolumes
+func readOptional(ctx context.Context, r *reader, s *snapshot.Snapshot, opts *Options, apis servedAPIs, jobs *[]*snapshot.Workload) error {
+	clients, optional := r.clients, r.namespacedList
+	if opts.Target != nil {
+		optional = r.inNamespace
+	}
+	admission, volumes := opts.Creates || opts.Health, opts.UsesVolumes
 	for _, workload := range s.Workloads {
-		if c.opts.Target != nil {
+		if opts.Target != nil {
 			admission = true
 			volumes = volumes || snapshot.UsesVolumeClaims(&workload.Template.Spec)
 		}
 	}
 	for _, pod := range s.Pods {
-		if c.concerns(pod) {
+		// The question may be about it.
+		if waits(pod) && (opts.Target == nil || pod.Namespace == r.namespace) {
 			admission = admission || lacksClaims(pod)
 			volumes = volumes || snapshot.UsesVolumeClaims(&pod.Spec)
 		}
 	}
-	composites := c.apis.compositePodGroups && (c.opts.Creates || slices.ContainsFunc(s.PodGroups, func(group *schedulingapi.PodGroup) bool {
+	composites := apis.compositePodGroups && (opts.Creates || slices.ContainsFunc(s.PodGroups, func(group *schedulingapi.PodGroup) bool {
 		return group.Spec.ParentCompositePodGroupName != nil
 	}))
 	var tasks []func(context.Context) error
 	if composites {
-		tasks = append(tasks, c.optionalList(snapshot.ResourceCompositePodGroups, func(ctx context.Context, l *listing, namespace string) error {
+		tasks = append(tasks, optional(snapshot.ResourceCompositePodGroups, func(ctx context.Context, l *listing, namespace string) error {
 			return fetch(ctx, l, compositePodGroupAPI(clients, namespace), &s.CompositePodGroups)
 		}))
 	}
 	// A pod of another namespace that a quota keeps from its claims takes no devices.
-	elsewhere := slices.ContainsFunc(s.Pods, func(pod *corev1.Pod) bool { return pod.Namespace != c.namespace && c.waits(pod) && lacksClaims(pod) })
-	quotas, listQuotas := admission || elsewhere, c.optionalList
+	elsewhere := slices.ContainsFunc(s.Pods, func(pod *corev1.Pod) bool { return pod.Namespace != r.namespace && waits(pod) && lacksClaims(pod) })
+	quotas, listQuotas := admission || elsewhere, optional
 	if elsewhere {
-		listQuotas = c.namespacedList
+		listQuotas = r.namespacedList
 	}
 	if quotas {
 		tasks = append(tasks,
@@ -57,40 +58,42 @@ func (c *collector) readOptional(ctx context.Context) error {
 	}
 	if admission {
 		tasks = append(tasks,
-			c.optionalList(snapshot.ResourceLimitRanges, func(ctx context.Context, l *listing, namespace string) error {
+			optional(snapshot.ResourceLimitRanges, func(ctx context.Context, l *listing, namespace string) error {
 				return fetch(ctx, l, limitRangeAPI(clients, namespace), &s.LimitRanges)
 			}))
 	}
 	if volumes {
 		tasks = append(tasks,
-			c.optionalList(snapshot.ResourceVolumeClaims, func(ctx context.Context, l *listing, namespace string) error {
+			optional(snapshot.ResourceVolumeClaims, func(ctx context.Context, l *listing, namespace string) error {
 				return fetch(ctx, l, volumeClaimAPI(clients, namespace), &s.VolumeClaims)
 			}),
-			c.clusterList(snapshot.ResourceVolumes, func(ctx context.Context, l *listing) error {
+			r.clusterList(snapshot.ResourceVolumes, func(ctx context.Context, l *listing) error {
 				return fetch(ctx, l, volumeAPI(clients), &s.Volumes)
 			}),
-			c.clusterList(snapshot.ResourceStorageClasses, func(ctx context.Context, l *listing) error {
+			r.clusterList(snapshot.ResourceStorageClasses, func(ctx context.Context, l *listing) error {
 				return fetch(ctx, l, storageClassAPI(clients), &s.StorageClasses)
 			}))
 	}
-	if c.opts.Evicts {
-		tasks = append(tasks, c.optionalList(snapshot.ResourceBudgets, func(ctx context.Context, l *listing, namespace string) error {
+	if opts.Evicts {
+		tasks = append(tasks, optional(snapshot.ResourceBudgets, func(ctx context.Context, l *listing, namespace string) error {
 			return fetch(ctx, l, budgetAPI(clients, namespace), &s.Budgets)
 		}))
 	}
-	if c.opts.Ends {
-		tasks = append(tasks, c.limitedJobs())
+	if opts.Ends && slices.ContainsFunc(s.Pods, runsInJob) {
+		tasks = append(tasks, optional(snapshot.ResourceJobs, func(ctx context.Context, l *listing, namespace string) error {
+			return fetch(ctx, l, jobAPI(clients, namespace), jobs)
+		}))
 	}
-	domains := (c.opts.ComputeDomains || len(c.opts.Only) > 0) && s.NamesComputeDomains()
+	domains := (opts.ComputeDomains || len(opts.Only) > 0) && s.NamesComputeDomains()
 	if domains {
-		tasks = append(tasks, c.computeDomains(), c.cliques())
+		tasks = append(tasks, computeDomains(r, s), cliques(r, s))
 	}
 	for _, task := range tasks {
 		if task == nil {
 			continue
 		}
 		if err := task(ctx); err != nil {
-			return serverError(ctx, c.server, err)
+			return serverError(ctx, r.server, err)
 		}
 	}
 	for resource := range snapshot.OptionalKinds() {
@@ -105,42 +108,19 @@ func (c *collector) readOptional(ctx context.Context) error {
 		case snapshot.ResourceCompositePodGroups:
 			read = composites
 		case snapshot.ResourceBudgets:
-			read = c.opts.Evicts
+			read = opts.Evicts
 		case snapshot.ResourceComputeDomains, snapshot.ResourceCliques:
 			read = domains
 		}
-		if read && c.wants(resource) {
-			c.listed(resource)
+		if read && r.wants(resource) {
+			listed(s, resource)
 		}
 	}
 	return nil
 }
 
-// optionalList is like [collector.namespacedList], for the namespace of the question, if it
-// has one.
-func (c *collector) optionalList(resource string, list func(context.Context, *listing, string) error) func(context.Context) error {
-	if c.opts.Target == nil || !c.wants(resource) {
-		return c.namespacedList(resource, list)
-	}
-	l := c.progress.list(resource)
-	return func(ctx context.Context) error {
-		err := list(ctx, l, c.namespace)
-		if apierrors.IsForbidden(err) {
-			l.finished()
-			c.gap(snapshot.Gap{Resource: resource, Reason: fmt.Sprintf("this user may not list %s in namespace %s", resource, c.namespace)})
-			return nil
-		}
-		return c.concluded(l, "in namespace "+c.namespace, err)
-	}
-}
-
-// concerns reports whether the question may be about a pod that is not placed.
-func (c *collector) concerns(pod *corev1.Pod) bool {
-	return c.waits(pod) && (c.opts.Target == nil || pod.Namespace == c.namespace)
-}
-
 // waits reports whether a pod with devices is not placed.
-func (*collector) waits(pod *corev1.Pod) bool {
+func waits(pod *corev1.Pod) bool {
 	return pod.Spec.NodeName == "" && pod.DeletionTimestamp == nil && (len(pod.Spec.ResourceClaims) > 0 || usesExtendedResources(&pod.Spec))
 }
 
@@ -168,17 +148,4 @@ func usesExtendedResources(spec *corev1.PodSpec) bool {
 		}
 	}
 	return false
-}
-
-// limitedJobs returns a task that reads the Jobs whose pods run for a limited time, nil if
-// no pod is of a Job.
-func (c *collector) limitedJobs() func(context.Context) error {
-	for _, pod := range c.snapshot.Pods {
-		if owner := metav1.GetControllerOfNoCopy(pod); owner != nil && owner.Kind == snapshot.KindJob && runsWithClaims(pod) {
-			return c.optionalList(snapshot.ResourceJobs, func(ctx context.Context, l *listing, namespace string) error {
-				return fetch(ctx, l, jobAPI(c.clients, namespace), &c.jobs)
-			})
-		}
-	}
-	return nil
 }

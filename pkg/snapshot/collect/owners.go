@@ -36,25 +36,25 @@ const (
 
 // readTargetOwners reads what stands between the target and its pods, if it is of a
 // kind that this program does not know.
-func (c *collector) readTargetOwners(ctx context.Context) {
-	if c.opts.Target == nil || isListed(c.opts.Target.Resource) || len(c.snapshot.Workloads) > 0 {
+func readTargetOwners(ctx context.Context, r *reader, s *snapshot.Snapshot, target *snapshot.Argument) {
+	if isListed(target.Resource) || len(s.Workloads) > 0 {
 		return
 	}
-	if mapping, err := c.clients.Resolve(c.opts.Target.Resource); err != nil || !strings.Contains(mapping.Resource.Group, ".") {
+	if mapping, err := r.clients.Resolve(target.Resource); err != nil || !strings.Contains(mapping.Resource.Group, ".") {
 		return
 	}
 	var pods []*corev1.Pod
-	for _, pod := range c.snapshot.Pods {
-		if pod.Namespace == c.namespace && !snapshot.Finished(pod) {
+	for _, pod := range s.Pods {
+		if pod.Namespace == r.namespace && !snapshot.Finished(pod) {
 			pods = append(pods, pod)
 		}
 	}
-	c.readOwners(ctx, pods)
+	readOwners(ctx, r, s, pods)
 }
 
 // readOwners reads what the pods belong to, what that belongs to, and so on. What a
 // ReplicaSet or a DaemonSet belongs to says nothing about when pods are created.
-func (c *collector) readOwners(ctx context.Context, pods []*corev1.Pod) {
+func readOwners(ctx context.Context, r *reader, s *snapshot.Snapshot, pods []*corev1.Pod) {
 	next := map[objectKey]bool{}
 	add := func(object metav1.Object) {
 		if owner := metav1.GetControllerOfNoCopy(object); owner != nil && owner.Kind != "ReplicaSet" && owner.Kind != snapshot.KindDaemonSet {
@@ -78,12 +78,12 @@ func (c *collector) readOwners(ctx context.Context, pods []*corev1.Pod) {
 				continue
 			}
 			delete(wanted, key)
-			if pod := slices.IndexFunc(c.snapshot.Pods, func(p *corev1.Pod) bool { return p.Namespace == key.namespace && p.Name == key.name }); pod >= 0 {
-				add(c.snapshot.Pods[pod])
+			if pod := slices.IndexFunc(s.Pods, func(p *corev1.Pod) bool { return p.Namespace == key.namespace && p.Name == key.name }); pod >= 0 {
+				add(s.Pods[pod])
 			}
 		}
 		for _, keys := range byKind(wanted) {
-			for _, outline := range c.outlines(ctx, keys) {
+			for _, outline := range outlines(ctx, r, s, keys) {
 				add(outline)
 			}
 		}
@@ -112,9 +112,9 @@ func byKind(keys map[objectKey]bool) iter.Seq2[objectKey, map[objectKey]bool] {
 }
 
 // outlines reads objects of one kind, puts them into the snapshot and returns them.
-func (c *collector) outlines(ctx context.Context, keys map[objectKey]bool) []*snapshot.Outline {
+func outlines(ctx context.Context, r *reader, s *snapshot.Snapshot, keys map[objectKey]bool) []*snapshot.Outline {
 	var found []*snapshot.Outline
-	for key, object := range c.objectsNamed(ctx, keys) {
+	for key, object := range r.objectsNamed(ctx, keys) {
 		data, err := object.MarshalJSON()
 		if err != nil {
 			continue
@@ -126,13 +126,13 @@ func (c *collector) outlines(ctx context.Context, keys map[objectKey]bool) []*sn
 	slices.SortFunc(found, func(a, b *snapshot.Outline) int {
 		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
 	})
-	c.snapshot.Outlines = snapshot.Overlay(c.snapshot.Outlines, found)
+	s.Outlines = snapshot.Overlay(s.Outlines, found)
 	return found
 }
 
 // objectsNamed reads objects of one kind. What may not be read leaves a gap; a kind that
 // the server does not have, and what does not exist, is left out.
-func (c *collector) objectsNamed(ctx context.Context, keys map[objectKey]bool) map[objectKey]*unstructured.Unstructured {
+func (r *reader) objectsNamed(ctx context.Context, keys map[objectKey]bool) map[objectKey]*unstructured.Unstructured {
 	namespaces := map[string]bool{}
 	var one objectKey
 	for key := range keys {
@@ -143,9 +143,9 @@ func (c *collector) objectsNamed(ctx context.Context, keys map[objectKey]bool) m
 		return nil
 	}
 	kind := schema.FromAPIVersionAndKind(one.apiVersion, one.kind)
-	mapping, err := c.clients.Mapper.RESTMapping(kind.GroupKind(), kind.Version)
+	mapping, err := r.clients.Mapper.RESTMapping(kind.GroupKind(), kind.Version)
 	if err != nil {
-		mapping, err = c.clients.Mapper.RESTMapping(kind.GroupKind())
+		mapping, err = r.clients.Mapper.RESTMapping(kind.GroupKind())
 	}
 	if err != nil {
 		return nil
@@ -153,21 +153,13 @@ func (c *collector) objectsNamed(ctx context.Context, keys map[objectKey]bool) m
 	resource := mapping.Resource.GroupResource().String()
 	var items []unstructured.Unstructured
 	read := func(verb, namespace string, err error) {
-		if !apierrors.IsForbidden(err) {
-			return
-		}
-		where := "at the cluster scope"
-		if namespace != "" {
-			where = "in namespace " + namespace
-		}
-		gap := snapshot.Gap{Resource: resource, Reason: fmt.Sprintf("this user may not %s %s %s", verb, resource, where)}
-		if !slices.Contains(c.snapshot.Gaps, gap) {
-			c.gap(gap)
+		if apierrors.IsForbidden(err) {
+			r.gap(snapshot.Gap{Resource: resource, Reason: fmt.Sprintf("this user may not %s %s %s", verb, resource, where(namespace))})
 		}
 	}
 	if len(keys) <= maxGets {
 		for key := range keys {
-			object, err := c.clients.Dynamic.Resource(mapping.Resource).Namespace(key.namespace).Get(ctx, key.name, metav1.GetOptions{})
+			object, err := r.clients.Dynamic.Resource(mapping.Resource).Namespace(key.namespace).Get(ctx, key.name, metav1.GetOptions{})
 			if read("get", key.namespace, err); err == nil {
 				items = append(items, *object)
 			}
@@ -180,7 +172,7 @@ func (c *collector) objectsNamed(ctx context.Context, keys map[objectKey]bool) m
 		for _, namespace := range scopes {
 			options := metav1.ListOptions{Limit: chunkSize}
 			for {
-				page, err := c.clients.Dynamic.Resource(mapping.Resource).Namespace(namespace).List(ctx, options)
+				page, err := r.clients.Dynamic.Resource(mapping.Resource).Namespace(namespace).List(ctx, options)
 				if read("list", namespace, err); err != nil {
 					break
 				}

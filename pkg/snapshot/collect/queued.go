@@ -20,25 +20,20 @@ import (
 // their pods, if something that waits there is Kueue's. Where Kueue is not
 // installed, or does not answer, there are none: what else is said does not depend
 // on them.
-func (c *collector) readQueued(ctx context.Context) {
-	if c.opts.Target == nil && !c.opts.Admission || !c.heldByKueue() {
+func readQueued(ctx context.Context, r *reader, s *snapshot.Snapshot, namespace string) {
+	if !heldByKueue(s, namespace) {
 		return
 	}
-	mapping, err := c.clients.Resolve(snapshot.ResourceQueued)
+	mapping, err := r.clients.Resolve(snapshot.ResourceQueued)
 	if err != nil {
 		return
 	}
-	namespace := c.scope()
-	api := c.clients.Dynamic.Resource(mapping.Resource).Namespace(namespace)
+	api := r.clients.Dynamic.Resource(mapping.Resource).Namespace(namespace)
 	options := metav1.ListOptions{Limit: chunkSize}
 	for {
 		page, err := api.List(ctx, options)
 		if apierrors.IsForbidden(err) {
-			where := "at the cluster scope"
-			if namespace != "" {
-				where = "in namespace " + namespace
-			}
-			c.gap(snapshot.Gap{Resource: snapshot.ResourceQueued, Reason: fmt.Sprintf("this user may not list %s %s", snapshot.ResourceQueued, where)})
+			r.gap(snapshot.Gap{Resource: snapshot.ResourceQueued, Reason: fmt.Sprintf("this user may not list %s %s", snapshot.ResourceQueued, where(namespace))})
 		}
 		if err != nil {
 			return
@@ -51,47 +46,38 @@ func (c *collector) readQueued(ctx context.Context) {
 			if workload, err := kinds.DecodeAs[snapshot.QueuedWorkload](data); err == nil {
 				kinds.Strip(workload)
 				workload.TypeMeta = metav1.TypeMeta{}
-				c.snapshot.Queued = append(c.snapshot.Queued, workload)
+				s.Queued = append(s.Queued, workload)
 			}
 		}
 		if options.Continue = page.GetContinue(); options.Continue == "" {
 			break
 		}
 	}
-	c.readQueues(ctx)
-	c.readOwners(ctx, c.heldPods())
-}
-
-// scope returns the namespace that a question is about, empty for all of them.
-func (c *collector) scope() string {
-	if c.opts.Target == nil && c.opts.AllNamespaces {
-		return metav1.NamespaceAll
-	}
-	return c.namespace
+	readQueues(ctx, r, s)
+	readOwners(ctx, r, s, heldPods(s, namespace))
 }
 
 // heldByKueue reports whether a pod of the namespace of the question that is not
 // scheduled, or the target itself, is Kueue's.
-func (c *collector) heldByKueue() bool {
-	for _, workload := range c.snapshot.Workloads {
+func heldByKueue(s *snapshot.Snapshot, namespace string) bool {
+	for _, workload := range s.Workloads {
 		if snapshot.HeldByKueue(workload.Labels, nil) {
 			return true
 		}
 	}
-	for _, outline := range c.snapshot.Outlines {
+	for _, outline := range s.Outlines {
 		if snapshot.HeldByKueue(outline.Labels, nil) || outline.Spec.Suspend {
 			return true
 		}
 	}
-	return len(c.heldPods()) > 0
+	return len(heldPods(s, namespace)) > 0
 }
 
 // heldPods returns the question's pods that are not scheduled and belong to Kueue.
-func (c *collector) heldPods() []*corev1.Pod {
-	scope := c.scope()
+func heldPods(s *snapshot.Snapshot, namespace string) []*corev1.Pod {
 	var held []*corev1.Pod
-	for _, pod := range c.snapshot.Pods {
-		if (scope == "" || pod.Namespace == scope) && pod.Spec.NodeName == "" && snapshot.HeldByKueue(pod.Labels, pod.Spec.SchedulingGates) {
+	for _, pod := range s.Pods {
+		if (namespace == "" || pod.Namespace == namespace) && pod.Spec.NodeName == "" && snapshot.HeldByKueue(pod.Labels, pod.Spec.SchedulingGates) {
 			held = append(held, pod)
 		}
 	}
@@ -99,7 +85,7 @@ func (c *collector) heldPods() []*corev1.Pod {
 }
 
 // readQueues gets the queues of the workloads that wait.
-func (c *collector) readQueues(ctx context.Context) {
+func readQueues(ctx context.Context, r *reader, s *snapshot.Snapshot) {
 	const version = snapshot.KueueGroup + "/v1beta1"
 	local, cluster := map[objectKey]bool{}, map[objectKey]bool{}
 	want := func(into map[objectKey]bool, kind, namespace, name string) {
@@ -107,7 +93,7 @@ func (c *collector) readQueues(ctx context.Context) {
 			into[objectKey{apiVersion: version, kind: kind, namespace: namespace, name: name}] = true
 		}
 	}
-	for _, w := range c.snapshot.Queued {
+	for _, w := range s.Queued {
 		if w.Admitted() || w.Ended() {
 			continue
 		}
@@ -116,8 +102,8 @@ func (c *collector) readQueues(ctx context.Context) {
 			want(cluster, snapshot.KindClusterQueue, "", w.Status.Admission.ClusterQueue)
 		}
 	}
-	for _, queue := range c.outlines(ctx, local) {
+	for _, queue := range outlines(ctx, r, s, local) {
 		want(cluster, snapshot.KindClusterQueue, "", queue.Spec.ClusterQueue)
 	}
-	c.outlines(ctx, cluster)
+	outlines(ctx, r, s, cluster)
 }

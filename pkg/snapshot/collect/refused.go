@@ -4,10 +4,10 @@
 package collect
 
 import (
-	"cmp"
 	"context"
 	"slices"
 
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
@@ -17,27 +17,24 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/kinds"
 )
 
-// failedCreates returns a task that reads which controllers report that pods are refused,
-// if that is asked for. About a target, the events are read anyway.
-func (c *collector) failedCreates(ctx context.Context) error {
-	l := c.progress.list(snapshot.ResourceEvents)
+// failedCreates reads into *events which controllers of a namespace report that pods are
+// refused.
+func failedCreates(ctx context.Context, r *reader, namespace string, events *[]*corev1.Event) error {
+	l := r.progress.list(snapshot.ResourceEvents)
 	defer l.finished()
 	options := metav1.ListOptions{FieldSelector: fields.OneTermEqualSelector("reason", failedCreate).String()}
-	err := fetchSelected(ctx, l, options, eventAPI(c.clients, c.scope()), &c.failed)
+	err := fetchSelected(ctx, l, options, eventAPI(r.clients, namespace), events)
 	if apierrors.IsForbidden(err) {
-		c.gap(snapshot.Gap{Resource: snapshot.ResourceEvents, Reason: "this user may not list events " + cmp.Or(inNamespace(c.scope()), "at the cluster scope")})
+		r.gap(snapshot.Gap{Resource: snapshot.ResourceEvents, Reason: "this user may not list events " + where(namespace)})
 		return nil
 	}
 	return err
 }
 
-// readRefused reads the workloads with devices whose pods the API server refuses, according
+// readRefused returns the workloads with devices whose pods the API server refuses, according
 // to events. Without such events nothing is read. A Deployment stands for its ReplicaSets.
-func (c *collector) readRefused(ctx context.Context) {
-	events := c.failed
-	if c.hasPodsThroughOthers() {
-		events = c.snapshot.Events
-	}
+func readRefused(ctx context.Context, r *reader, events []*corev1.Event) []*snapshot.Workload {
+	var refused []*snapshot.Workload
 	// What is refused: of ReplicaSets that a Deployment controls, the Deployment.
 	next := map[objectKey]bool{}
 	for _, event := range events {
@@ -55,7 +52,7 @@ func (c *collector) readRefused(ctx context.Context) {
 			if shape == kinds.NotWorkload {
 				continue
 			}
-			for key, object := range c.objectsNamed(ctx, keys) {
+			for key, object := range r.objectsNamed(ctx, keys) {
 				if owner := metav1.GetControllerOf(object); owner != nil && kind.kind == snapshot.KindReplicaSet && owner.Kind == snapshot.KindDeployment {
 					next[objectKey{owner.APIVersion, owner.Kind, key.namespace, owner.Name}] = true
 					continue
@@ -69,22 +66,23 @@ func (c *collector) readRefused(ctx context.Context) {
 					continue
 				}
 				kinds.Strip(w)
-				c.refused = append(c.refused, w)
+				refused = append(refused, w)
 			}
 		}
 	}
-	for _, event := range c.failed {
-		about := &event.InvolvedObject
-		if slices.ContainsFunc(c.refused, func(w *snapshot.Workload) bool {
-			return w.Kind == about.Kind && w.Namespace == about.Namespace && w.Name == about.Name
-		}) {
-			c.snapshot.Events = append(c.snapshot.Events, event)
-		}
-	}
+	return refused
+}
+
+// isAbout reports whether one of the workloads has an event.
+func isAbout(event *corev1.Event, workloads []*snapshot.Workload) bool {
+	about := &event.InvolvedObject
+	return slices.ContainsFunc(workloads, func(w *snapshot.Workload) bool {
+		return w.Kind == about.Kind && w.Namespace == about.Namespace && w.Name == about.Name
+	})
 }
 
 // hasPodsThroughOthers reports whether the target is something whose pods are created by
 // other workloads: those have the events.
-func (c *collector) hasPodsThroughOthers() bool {
-	return c.opts.Target != nil && (len(c.snapshot.Outlines) > 0 || len(c.snapshot.Workloads) > 0 && c.snapshot.Workloads[0].Kind == "CronJob")
+func hasPodsThroughOthers(s *snapshot.Snapshot) bool {
+	return len(s.Outlines) > 0 || len(s.Workloads) > 0 && s.Workloads[0].Kind == "CronJob"
 }

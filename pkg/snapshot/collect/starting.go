@@ -6,7 +6,6 @@ package collect
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"maps"
 	"slices"
 
@@ -29,16 +28,20 @@ func startingReasons() []string {
 	return []string{"FailedPrepareDynamicResources", "FailedCreatePodSandBox"}
 }
 
-// readStarting reads what kubelets report about pods that have a node and devices
-// and do not run, if that is asked for. Without such pods nothing is read. It
-// needs the pods.
-func (c *collector) readStarting(ctx context.Context) error {
-	if !c.opts.Starting {
-		return nil
-	}
+// eventQuery is which events to read: those in some namespaces that a selector chooses, and
+// of these the wanted ones.
+type eventQuery struct {
+	namespaces map[string]bool
+	selectors  []fields.Selector
+	wanted     func(*corev1.ObjectReference) bool
+}
+
+// aboutStarting returns a query for what kubelets report about pods of a namespace, or, if
+// that is empty, of all, that have a node and devices and do not run.
+func aboutStarting(pods []*corev1.Pod, namespace string) eventQuery {
 	starting, namespaces := map[types.NamespacedName]bool{}, map[string]bool{}
-	for _, pod := range c.snapshot.Pods {
-		if isStarting(pod) && (c.opts.AllNamespaces || pod.Namespace == c.namespace) {
+	for _, pod := range pods {
+		if isStarting(pod) && (namespace == "" || pod.Namespace == namespace) {
 			starting[types.NamespacedName{Namespace: pod.Namespace, Name: pod.Name}] = true
 			namespaces[pod.Namespace] = true
 		}
@@ -47,74 +50,68 @@ func (c *collector) readStarting(ctx context.Context) error {
 	for _, reason := range startingReasons() {
 		selectors = append(selectors, fields.OneTermEqualSelector("reason", reason))
 	}
-	return c.readEvents(ctx, namespaces, selectors, func(about *corev1.ObjectReference) bool {
+	return eventQuery{namespaces, selectors, func(about *corev1.ObjectReference) bool {
 		return about.Kind == "Pod" && starting[types.NamespacedName{Namespace: about.Namespace, Name: about.Name}]
-	})
+	}}
 }
 
-// readPluginEvents reads the warnings about the DaemonSets of plugins for the kubelet
-// that have fewer pods that are ready than they want, and about their pods, if the
-// question is whether anything is wrong. It needs the DaemonSets and the pods.
-func (c *collector) readPluginEvents(ctx context.Context) error {
-	if !c.opts.Health {
-		return nil
-	}
+// aboutPlugins returns a query for the warnings about the DaemonSets of plugins for the
+// kubelet that have fewer pods that are ready than they want, and about their pods.
+func aboutPlugins(plugins []*snapshot.Workload, pods []*corev1.Pod) eventQuery {
 	concerned, namespaces := map[types.UID]bool{}, map[string]bool{}
-	for _, set := range c.plugins {
+	for _, set := range plugins {
 		if set.Daemon != nil && set.Daemon.Ready < set.Daemon.Desired {
 			concerned[set.UID], namespaces[set.Namespace] = true, true
 		}
 	}
-	for _, pod := range c.snapshot.Pods {
+	for _, pod := range pods {
 		if owner := metav1.GetControllerOfNoCopy(pod); owner != nil && concerned[owner.UID] {
 			concerned[pod.UID] = true
 		}
 	}
 	warnings := []fields.Selector{fields.OneTermEqualSelector("type", corev1.EventTypeWarning)}
-	return c.readEvents(ctx, namespaces, warnings, func(about *corev1.ObjectReference) bool { return concerned[about.UID] })
+	return eventQuery{namespaces, warnings, func(about *corev1.ObjectReference) bool { return concerned[about.UID] }}
 }
 
-// readPodEvents reads the warnings about pods with devices, if that is asked for. It needs the pods.
-func (c *collector) readPodEvents(ctx context.Context) error {
-	if !c.opts.podEvents {
-		return nil
-	}
+// aboutPods returns a query for the warnings about pods with devices.
+func aboutPods(pods []*corev1.Pod) eventQuery {
 	concerned, namespaces := map[types.UID]bool{}, map[string]bool{}
-	for _, pod := range c.snapshot.Pods {
+	for _, pod := range pods {
 		if len(pod.Spec.ResourceClaims) > 0 || usesExtendedResources(&pod.Spec) {
 			concerned[pod.UID], namespaces[pod.Namespace] = true, true
 		}
 	}
 	warnings := []fields.Selector{fields.SelectorFromSet(fields.Set{"type": corev1.EventTypeWarning, "involvedObject.kind": "Pod"})}
-	return c.readEvents(ctx, namespaces, warnings, func(about *corev1.ObjectReference) bool { return concerned[about.UID] })
+	return eventQuery{namespaces, warnings, func(about *corev1.ObjectReference) bool { return concerned[about.UID] }}
 }
 
-// readEvents reads the events in some namespaces that a selector chooses, and keeps the
-// wanted ones. A missing permission leaves a gap.
-func (c *collector) readEvents(ctx context.Context, namespaces map[string]bool, selectors []fields.Selector, wanted func(*corev1.ObjectReference) bool) error {
+// readEvents reads the events of a query, and adds the new ones to *known. A missing
+// permission leaves a gap.
+func readEvents(ctx context.Context, r *reader, query eventQuery, known *[]*corev1.Event) error {
+	namespaces := query.namespaces
 	if len(namespaces) > maxStartingNamespaces {
 		namespaces = map[string]bool{metav1.NamespaceAll: true}
 	}
-	known := map[types.UID]bool{}
-	for _, event := range c.snapshot.Events {
-		known[event.UID] = event.UID != ""
+	seen := map[types.UID]bool{}
+	for _, event := range *known {
+		seen[event.UID] = event.UID != ""
 	}
-	l := c.progress.list(snapshot.ResourceEvents)
+	l := r.progress.list(snapshot.ResourceEvents)
 	defer l.finished()
 	for _, namespace := range slices.Sorted(maps.Keys(namespaces)) {
-		for _, selector := range selectors {
+		for _, selector := range query.selectors {
 			var events []*corev1.Event
-			err := fetchSelected(ctx, l, metav1.ListOptions{FieldSelector: selector.String()}, eventAPI(c.clients, namespace), &events)
+			err := fetchSelected(ctx, l, metav1.ListOptions{FieldSelector: selector.String()}, eventAPI(r.clients, namespace), &events)
 			if apierrors.IsForbidden(err) {
-				c.gap(snapshot.Gap{Resource: snapshot.ResourceEvents, Reason: fmt.Sprintf("this user may not list events %s", cmp.Or(inNamespace(namespace), "at the cluster scope"))})
+				r.gap(snapshot.Gap{Resource: snapshot.ResourceEvents, Reason: "this user may not list events " + where(namespace)})
 				break
 			}
 			if err != nil {
-				return serverError(ctx, c.server, err)
+				return serverError(ctx, r.server, err)
 			}
 			for _, event := range events {
-				if wanted(&event.InvolvedObject) && !known[event.UID] && !snapshot.IsAnswer(event) {
-					c.snapshot.Events = append(c.snapshot.Events, event)
+				if query.wanted(&event.InvolvedObject) && !seen[event.UID] && !snapshot.IsAnswer(event) {
+					*known = append(*known, event)
 				}
 			}
 		}
@@ -122,10 +119,10 @@ func (c *collector) readEvents(ctx context.Context, namespaces map[string]bool, 
 	return nil
 }
 
-// inNamespace returns "in namespace a", empty for none.
-func inNamespace(namespace string) string {
+// where returns "in namespace a", or, without a namespace, "at the cluster scope".
+func where(namespace string) string {
 	if namespace == "" {
-		return ""
+		return "at the cluster scope"
 	}
 	return "in namespace " + namespace
 }

@@ -68,25 +68,25 @@ func (c Clients) kindFor(resource string) (schema.GroupVersionKind, error) {
 // readTarget gets the object that the question is about, unless the lists
 // have it anyway. One that does not exist is left out: the explanation
 // says so.
-func (c *collector) readTarget(ctx context.Context) error {
-	if isListed(c.opts.Target.Resource) {
+func readTarget(ctx context.Context, r *reader, s *snapshot.Snapshot, target *snapshot.Argument) error {
+	if isListed(target.Resource) {
 		return nil
 	}
-	mapping, err := c.clients.Resolve(c.opts.Target.Resource)
+	mapping, err := r.clients.Resolve(target.Resource)
 	if err != nil {
 		return err
 	}
-	var api dynamic.ResourceInterface = c.clients.Dynamic.Resource(mapping.Resource)
+	var api dynamic.ResourceInterface = r.clients.Dynamic.Resource(mapping.Resource)
 	if mapping.Scope.Name() == meta.RESTScopeNameNamespace {
-		api = c.clients.Dynamic.Resource(mapping.Resource).Namespace(c.namespace)
+		api = r.clients.Dynamic.Resource(mapping.Resource).Namespace(r.namespace)
 	}
-	object, err := api.Get(ctx, c.opts.Target.Name, metav1.GetOptions{})
+	object, err := api.Get(ctx, target.Name, metav1.GetOptions{})
 	switch {
 	case apierrors.IsNotFound(err):
 		return nil
 	case apierrors.IsForbidden(err):
 		resource := mapping.Resource.GroupResource().String()
-		c.gap(snapshot.Gap{Resource: resource, Reason: fmt.Sprintf("this user may not get %s in namespace %s", resource, c.namespace)})
+		r.gap(snapshot.Gap{Resource: resource, Reason: fmt.Sprintf("this user may not get %s in namespace %s", resource, r.namespace)})
 		return nil
 	case err != nil:
 		return err
@@ -100,43 +100,43 @@ func (c *collector) readTarget(ctx context.Context) error {
 		if strings.Contains(mapping.GroupVersionKind.Group, ".") {
 			kind := mapping.GroupVersionKind
 			if outline := kinds.DecodeOutline(data, kind.GroupVersion().String(), kind.Kind); outline != nil {
-				c.snapshot.Outlines = []*snapshot.Outline{outline}
+				s.Outlines = []*snapshot.Outline{outline}
 				return nil
 			}
 		}
-		return &NoTemplateError{Resource: mapping.Resource.GroupResource().String(), Name: c.opts.Target.Name}
+		return &NoTemplateError{Resource: mapping.Resource.GroupResource().String(), Name: target.Name}
 	}
 	workload, err := kinds.DecodeWorkload(data, shape)
 	if err != nil {
-		return fmt.Errorf("read %s %s: %w", mapping.Resource.GroupResource(), c.opts.Target.Name, err)
+		return fmt.Errorf("read %s %s: %w", mapping.Resource.GroupResource(), target.Name, err)
 	}
 	kinds.Strip(workload)
-	c.snapshot.Workloads = []*snapshot.Workload{workload}
+	s.Workloads = []*snapshot.Workload{workload}
 	return nil
 }
 
 // readAutoscaler finds the HorizontalPodAutoscaler of a target whose number of pods
-// can be set, where that matters.
-func (c *collector) readAutoscaler(ctx context.Context) {
-	if !c.opts.Scaling || c.opts.Target == nil || len(c.snapshot.Workloads) == 0 || c.snapshot.Workloads[0].Replicas == nil {
+// can be set.
+func readAutoscaler(ctx context.Context, r *reader, s *snapshot.Snapshot, name string) {
+	if len(s.Workloads) == 0 || s.Workloads[0].Replicas == nil {
 		return
 	}
-	target := c.snapshot.Workloads[0]
-	if kind := target.GroupVersionKind(); kind.Group == "batch" || target.Name != c.opts.Target.Name {
+	target := s.Workloads[0]
+	if kind := target.GroupVersionKind(); kind.Group == "batch" || target.Name != name {
 		return
 	}
-	mapping, err := c.clients.Mapper.RESTMapping(snapshot.AutoscalerKind())
+	mapping, err := r.clients.Mapper.RESTMapping(snapshot.AutoscalerKind())
 	if err != nil {
 		if meta.IsNoMatchError(err) {
-			c.listed(snapshot.ResourceAutoscalers)
+			listed(s, snapshot.ResourceAutoscalers)
 		}
 		return
 	}
 	options := metav1.ListOptions{Limit: chunkSize}
 	for {
-		page, err := c.clients.Dynamic.Resource(mapping.Resource).Namespace(c.namespace).List(ctx, options)
+		page, err := r.clients.Dynamic.Resource(mapping.Resource).Namespace(r.namespace).List(ctx, options)
 		if err != nil {
-			c.gap(snapshot.Gap{Resource: snapshot.ResourceAutoscalers, Reason: readFailure(err, snapshot.ResourceAutoscalers, c.namespace)})
+			r.gap(snapshot.Gap{Resource: snapshot.ResourceAutoscalers, Reason: readFailure(err, snapshot.ResourceAutoscalers, r.namespace)})
 			return
 		}
 		for i := range page.Items {
@@ -145,20 +145,20 @@ func (c *collector) readAutoscaler(ctx context.Context) {
 				continue
 			}
 			outline := kinds.DecodeOutline(data, mapping.GroupVersionKind.GroupVersion().String(), mapping.GroupVersionKind.Kind)
-			if outline != nil && outline.Scales(target.GroupVersionKind().GroupKind(), c.namespace, target.Name) {
-				c.snapshot.Outlines = snapshot.Overlay(c.snapshot.Outlines, []*snapshot.Outline{outline})
+			if outline != nil && outline.Scales(target.GroupVersionKind().GroupKind(), r.namespace, target.Name) {
+				s.Outlines = snapshot.Overlay(s.Outlines, []*snapshot.Outline{outline})
 			}
 		}
 		if options.Continue = page.GetContinue(); options.Continue == "" {
-			c.listed(snapshot.ResourceAutoscalers)
+			listed(s, snapshot.ResourceAutoscalers)
 			return
 		}
 	}
 }
 
 // listed notes that a list was read that is not always read.
-func (c *collector) listed(resource string) {
-	if s := c.snapshot; !slices.Contains(s.Listed, resource) {
+func listed(s *snapshot.Snapshot, resource string) {
+	if !slices.Contains(s.Listed, resource) {
 		s.Listed = append(s.Listed, resource)
 		slices.Sort(s.Listed)
 	}
@@ -201,9 +201,9 @@ func isVersion(part string) bool {
 // eventSelectors returns selectors for the events to read: events of the target and of
 // claims, and events that explain the claims of the pods next to the target, or why some
 // are not created, since these may be the target's.
-func (c *collector) eventSelectors() []fields.Selector {
+func eventSelectors(target string) []fields.Selector {
 	selectors := []fields.Selector{
-		fields.OneTermEqualSelector("involvedObject.name", c.opts.Target.Name),
+		fields.OneTermEqualSelector("involvedObject.name", target),
 		fields.OneTermEqualSelector("involvedObject.kind", "ResourceClaim"),
 		fields.OneTermEqualSelector("reason", "FailedScheduling"),
 	}
@@ -213,18 +213,18 @@ func (c *collector) eventSelectors() []fields.Selector {
 	return selectors
 }
 
-// events returns a task that reads the events about the target. They are in the namespace
-// of their object.
-func (c *collector) events() func(context.Context) error {
-	l := c.progress.list(snapshot.ResourceEvents)
+// targetEvents returns a task that reads the events about the target. They are in the
+// namespace of their object.
+func targetEvents(r *reader, target string, into *[]*corev1.Event) func(context.Context) error {
+	l := r.progress.list(snapshot.ResourceEvents)
 	return func(ctx context.Context) error {
 		defer l.finished()
 		found := map[string]*corev1.Event{}
-		for _, selector := range c.eventSelectors() {
+		for _, selector := range eventSelectors(target) {
 			var events []*corev1.Event
-			err := fetchSelected(ctx, l, metav1.ListOptions{FieldSelector: selector.String()}, eventAPI(c.clients, c.namespace), &events)
+			err := fetchSelected(ctx, l, metav1.ListOptions{FieldSelector: selector.String()}, eventAPI(r.clients, r.namespace), &events)
 			if apierrors.IsForbidden(err) {
-				c.gap(snapshot.Gap{Resource: snapshot.ResourceEvents, Reason: "this user may not list events in namespace " + c.namespace})
+				r.gap(snapshot.Gap{Resource: snapshot.ResourceEvents, Reason: "this user may not list events in namespace " + r.namespace})
 				return nil
 			}
 			if err != nil {
@@ -237,7 +237,7 @@ func (c *collector) events() func(context.Context) error {
 			}
 		}
 		for _, event := range found {
-			c.snapshot.Events = append(c.snapshot.Events, event)
+			*into = append(*into, event)
 		}
 		return nil
 	}

@@ -58,9 +58,9 @@ func Watch(ctx context.Context, clients Clients, opts Options) (*Watcher, error)
 		return nil, err
 	}
 	w := &Watcher{
-		clients: clients, opts: opts, apis: c.apis, start: c.snapshot, health: newHealth(c.server),
+		clients: clients, opts: opts, apis: c.apis, start: c.snapshot, health: newHealth(c.reader.server),
 	}
-	w.add(c)
+	w.add(c.reader.progress)
 	for _, list := range w.lists {
 		go list.run(ctx)
 	}
@@ -158,14 +158,14 @@ func (w *Watcher) also(ctx context.Context, opts Options) (*snapshot.Snapshot, e
 	if !klog.V(1).Enabled() {
 		ctx = klog.NewContext(ctx, klog.Logger{})
 	}
-	c.snapshot, c.apis = w.watched(), w.apis
+	*c.snapshot, c.apis = *w.watched(), w.apis
 	c.plugins, c.snapshot.Workloads = c.snapshot.Workloads, nil
 	group, groupCtx := errgroup.WithContext(ctx)
 	for _, task := range c.aboutTarget() {
 		group.Go(func() error { return task(groupCtx) })
 	}
 	if err := group.Wait(); err != nil {
-		return nil, serverError(ctx, c.server, err)
+		return nil, serverError(ctx, c.reader.server, err)
 	}
 	if err := c.readDependents(ctx); err != nil {
 		return nil, err
@@ -180,21 +180,21 @@ func (w *Watcher) also(ctx context.Context, opts Options) (*snapshot.Snapshot, e
 	return s, nil
 }
 
-// add sets up a watch for each resource that the collector has read.
-func (w *Watcher) add(c *collector) {
-	clients, apis := c.clients, c.apis
-	follow(w, c, snapshot.ResourceNodes, nodeAPI(clients), func(s *snapshot.Snapshot) *[]*corev1.Node { return &s.Nodes })
-	follow(w, c, snapshot.ResourceNamespaces, namespaceAPI(clients), func(s *snapshot.Snapshot) *[]*corev1.Namespace { return &s.Namespaces })
-	follow(w, c, snapshot.ResourcePods, podAPI(clients, w.namespace(snapshot.ResourcePods)), func(s *snapshot.Snapshot) *[]*corev1.Pod { return &s.Pods })
-	follow(w, c, snapshot.ResourceSlices, sliceAPI(clients, apis.dra), func(s *snapshot.Snapshot) *[]*resourceapi.ResourceSlice { return &s.Slices })
-	follow(w, c, snapshot.ResourceClasses, classAPI(clients, apis.dra), func(s *snapshot.Snapshot) *[]*resourceapi.DeviceClass { return &s.Classes })
-	follow(w, c, snapshot.ResourceClaims, claimAPI(clients, apis.dra, w.namespace(snapshot.ResourceClaims)), func(s *snapshot.Snapshot) *[]*resourceapi.ResourceClaim { return &s.Claims })
-	follow(w, c, snapshot.ResourceTemplates, templateAPI(clients, apis.dra, w.namespace(snapshot.ResourceTemplates)), func(s *snapshot.Snapshot) *[]*resourceapi.ResourceClaimTemplate { return &s.Templates })
-	follow(w, c, snapshot.ResourceDaemonSets, pluginAPI(clients), func(s *snapshot.Snapshot) *[]*snapshot.Workload { return &s.Workloads })
-	follow(w, c, snapshot.ResourceTaintRules, taintRuleAPI(clients, apis.taintRules), func(s *snapshot.Snapshot) *[]*resourceapi.DeviceTaintRule { return &s.TaintRules })
-	follow(w, c, snapshot.ResourcePodGroups, podGroupAPI(clients, apis.podGroups, w.namespace(snapshot.ResourcePodGroups)), func(s *snapshot.Snapshot) *[]*schedulingapi.PodGroup { return &s.PodGroups })
-	follow(w, c, snapshot.ResourceComputeDomains, computeDomainAPI(clients, w.namespace(snapshot.ResourceComputeDomains)), func(s *snapshot.Snapshot) *[]*snapshot.ComputeDomain { return &s.ComputeDomains })
-	follow(w, c, snapshot.ResourceCliques, cliqueAPI(clients, w.namespace(snapshot.ResourceCliques)), func(s *snapshot.Snapshot) *[]*snapshot.ComputeDomainClique { return &s.Cliques })
+// add sets up a watch for each resource whose list was read.
+func (w *Watcher) add(lists *progress) {
+	clients, apis := w.clients, w.apis
+	follow(w, lists, snapshot.ResourceNodes, nodeAPI(clients), func(s *snapshot.Snapshot) *[]*corev1.Node { return &s.Nodes })
+	follow(w, lists, snapshot.ResourceNamespaces, namespaceAPI(clients), func(s *snapshot.Snapshot) *[]*corev1.Namespace { return &s.Namespaces })
+	follow(w, lists, snapshot.ResourcePods, podAPI(clients, w.namespace(snapshot.ResourcePods)), func(s *snapshot.Snapshot) *[]*corev1.Pod { return &s.Pods })
+	follow(w, lists, snapshot.ResourceSlices, sliceAPI(clients, apis.dra), func(s *snapshot.Snapshot) *[]*resourceapi.ResourceSlice { return &s.Slices })
+	follow(w, lists, snapshot.ResourceClasses, classAPI(clients, apis.dra), func(s *snapshot.Snapshot) *[]*resourceapi.DeviceClass { return &s.Classes })
+	follow(w, lists, snapshot.ResourceClaims, claimAPI(clients, apis.dra, w.namespace(snapshot.ResourceClaims)), func(s *snapshot.Snapshot) *[]*resourceapi.ResourceClaim { return &s.Claims })
+	follow(w, lists, snapshot.ResourceTemplates, templateAPI(clients, apis.dra, w.namespace(snapshot.ResourceTemplates)), func(s *snapshot.Snapshot) *[]*resourceapi.ResourceClaimTemplate { return &s.Templates })
+	follow(w, lists, snapshot.ResourceDaemonSets, pluginAPI(clients), func(s *snapshot.Snapshot) *[]*snapshot.Workload { return &s.Workloads })
+	follow(w, lists, snapshot.ResourceTaintRules, taintRuleAPI(clients, apis.taintRules), func(s *snapshot.Snapshot) *[]*resourceapi.DeviceTaintRule { return &s.TaintRules })
+	follow(w, lists, snapshot.ResourcePodGroups, podGroupAPI(clients, apis.podGroups, w.namespace(snapshot.ResourcePodGroups)), func(s *snapshot.Snapshot) *[]*schedulingapi.PodGroup { return &s.PodGroups })
+	follow(w, lists, snapshot.ResourceComputeDomains, computeDomainAPI(clients, w.namespace(snapshot.ResourceComputeDomains)), func(s *snapshot.Snapshot) *[]*snapshot.ComputeDomain { return &s.ComputeDomains })
+	follow(w, lists, snapshot.ResourceCliques, cliqueAPI(clients, w.namespace(snapshot.ResourceCliques)), func(s *snapshot.Snapshot) *[]*snapshot.ComputeDomainClique { return &s.Cliques })
 }
 
 // namespace returns the namespace that a resource can be read in, empty for all.
@@ -207,9 +207,9 @@ func (w *Watcher) namespace(resource string) string {
 	return metav1.NamespaceAll
 }
 
-// follow sets up the watch of a resource, if the collector has read it.
-func follow[P metav1.Object](w *Watcher, c *collector, resource string, from endpoint[P], field func(*snapshot.Snapshot) *[]P) {
-	version := c.progress.version(resource)
+// follow sets up the watch of a resource, if its list was read.
+func follow[P metav1.Object](w *Watcher, lists *progress, resource string, from endpoint[P], field func(*snapshot.Snapshot) *[]P) {
+	version := lists.version(resource)
 	if version == "" {
 		return
 	}
@@ -219,7 +219,7 @@ func follow[P metav1.Object](w *Watcher, c *collector, resource string, from end
 	}
 	// From now on the list has them.
 	*field(w.start) = nil
-	maps.Copy(list.leftOut, c.progress.leftOut()[resource])
+	maps.Copy(list.leftOut, lists.leftOut()[resource])
 	w.start.Gaps = slices.DeleteFunc(w.start.Gaps, func(gap snapshot.Gap) bool { return gap.Resource == resource && gap.LeftOut })
 	w.lists = append(w.lists, list)
 }

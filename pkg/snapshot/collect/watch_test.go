@@ -419,9 +419,9 @@ func BenchmarkWatcherSnapshot(b *testing.B) {
 	for _, changes := range []int{0, 1, 125, 20000} {
 		b.Run(fmt.Sprintf("%d changes", changes), func(b *testing.B) {
 			w := &Watcher{start: &snapshot.Snapshot{}, health: newHealth("")}
-			c := &collector{progress: &progress{}}
+			lists := &progress{}
 			for _, resource := range []string{snapshot.ResourceClaims, snapshot.ResourceSlices} {
-				c.progress.list(resource).read("1", nil)
+				lists.list(resource).read("1", nil)
 			}
 			claims := make([]*resourceapi.ResourceClaim, 20000)
 			for i := range claims {
@@ -431,8 +431,8 @@ func BenchmarkWatcherSnapshot(b *testing.B) {
 			for i := range 5000 {
 				w.start.Slices = append(w.start.Slices, &resourceapi.ResourceSlice{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("slice-%05d", i)}})
 			}
-			follow(w, c, snapshot.ResourceClaims, endpoint[*resourceapi.ResourceClaim]{convert: as[*resourceapi.ResourceClaim]}, func(s *snapshot.Snapshot) *[]*resourceapi.ResourceClaim { return &s.Claims })
-			follow(w, c, snapshot.ResourceSlices, endpoint[*resourceapi.ResourceSlice]{convert: as[*resourceapi.ResourceSlice]}, func(s *snapshot.Snapshot) *[]*resourceapi.ResourceSlice { return &s.Slices })
+			follow(w, lists, snapshot.ResourceClaims, endpoint[*resourceapi.ResourceClaim]{convert: as[*resourceapi.ResourceClaim]}, func(s *snapshot.Snapshot) *[]*resourceapi.ResourceClaim { return &s.Claims })
+			follow(w, lists, snapshot.ResourceSlices, endpoint[*resourceapi.ResourceSlice]{convert: as[*resourceapi.ResourceSlice]}, func(s *snapshot.Snapshot) *[]*resourceapi.ResourceSlice { return &s.Slices })
 			store, ok := w.lists[0].(*watchedList[*resourceapi.ResourceClaim])
 			if !ok {
 				b.Fatalf("the first list is %T", w.lists[0])

@@ -341,44 +341,52 @@ func requestReferences(devices *resourceapi.DeviceClaim) []string {
 }
 
 func (r *rejections) claim(devices *resourceapi.DeviceClaim, path string) {
+	c := &claimRules{r, devices, requestReferences(devices)}
 	if r.atMost(len(devices.Requests), resourceapi.DeviceRequestsMaxSize, path+".requests") {
-		r.requests(devices, path)
+		c.requests(path)
 	}
-	references := requestReferences(devices)
 	if r.atMost(len(devices.Constraints), resourceapi.DeviceConstraintsMaxSize, path+".constraints") {
 		for i := range devices.Constraints {
-			r.constraint(&devices.Constraints[i], references, fmt.Sprintf("%s.constraints[%d]", path, i))
+			c.constraint(&devices.Constraints[i], fmt.Sprintf("%s.constraints[%d]", path, i))
 		}
 	}
 	if r.atMost(len(devices.Config), resourceapi.DeviceConfigMaxSize, path+".config") {
 		for i := range devices.Config {
 			at := fmt.Sprintf("%s.config[%d]", path, i)
-			r.references(devices.Config[i].Requests, references, at+".requests")
+			c.references(devices.Config[i].Requests, at+".requests")
 			r.configuration(&devices.Config[i].DeviceConfiguration, at)
 		}
 	}
 }
 
-func (r *rejections) references(requests, known []string, path string) {
-	r.atMost(len(requests), resourceapi.DeviceRequestsMaxSize, path)
-	r.once(requests, path)
+// claimRules are the rules about what requests and constraints of a claim have to do with each
+// other. Known are the names of requests that constraints and configurations can use.
+type claimRules struct {
+	rejections *rejections
+	devices    *resourceapi.DeviceClaim
+	known      []string
+}
+
+func (c *claimRules) references(requests []string, path string) {
+	c.rejections.atMost(len(requests), resourceapi.DeviceRequestsMaxSize, path)
+	c.rejections.once(requests, path)
 	for i, name := range requests {
-		if !slices.Contains(known, name) {
-			r.add(fmt.Sprintf("%s[%d]", path, i), "there is no request %q", name)
+		if !slices.Contains(c.known, name) {
+			c.rejections.add(fmt.Sprintf("%s[%d]", path, i), "there is no request %q", name)
 		}
 	}
 }
 
-func (r *rejections) constraint(c *resourceapi.DeviceConstraint, known []string, path string) {
-	r.references(c.Requests, known, path+".requests")
+func (c *claimRules) constraint(of *resourceapi.DeviceConstraint, path string) {
+	c.references(of.Requests, path+".requests")
 	switch {
 	// With both, the API server only looks at the first.
-	case c.MatchAttribute != nil:
-		r.qualified(string(*c.MatchAttribute), path+".matchAttribute", true)
-	case c.DistinctAttribute != nil:
-		r.qualified(string(*c.DistinctAttribute), path+".distinctAttribute", true)
+	case of.MatchAttribute != nil:
+		c.rejections.qualified(string(*of.MatchAttribute), path+".matchAttribute", true)
+	case of.DistinctAttribute != nil:
+		c.rejections.qualified(string(*of.DistinctAttribute), path+".distinctAttribute", true)
 	default:
-		r.add(path, "expected matchAttribute or distinctAttribute, found none")
+		c.rejections.add(path, "expected matchAttribute or distinctAttribute, found none")
 	}
 }
 
@@ -403,24 +411,24 @@ func (r *rejections) configuration(c *resourceapi.DeviceConfiguration, path stri
 	}
 }
 
-func (r *rejections) requests(devices *resourceapi.DeviceClaim, path string) {
+func (c *claimRules) requests(path string) {
 	var names []string
-	for i := range devices.Requests {
-		request := &devices.Requests[i]
+	for i := range c.devices.Requests {
+		request := &c.devices.Requests[i]
 		at := fmt.Sprintf("%s.requests[%d]", path, i)
-		r.name(request.Name, names, at)
+		c.rejections.name(request.Name, names, at)
 		names = append(names, request.Name)
 		switch exactly := request.Exactly; {
 		case exactly == nil && len(request.FirstAvailable) == 0:
-			r.add(at, "expected exactly or firstAvailable, found none")
+			c.rejections.add(at, "expected exactly or firstAvailable, found none")
 		case exactly != nil && len(request.FirstAvailable) > 0:
-			r.add(at, "expected exactly or firstAvailable, found both")
+			c.rejections.add(at, "expected exactly or firstAvailable, found both")
 		case exactly != nil:
-			r.asked(&asked{
+			c.asked(&asked{
 				request.Name, exactly.DeviceClassName, exactly.AllocationMode, exactly.Count, exactly.Selectors, exactly.Tolerations, exactly.DerivedAttributes, exactly.Capacity,
-			}, devices, at+".exactly")
+			}, at+".exactly")
 		default:
-			r.alternatives(request, devices, at+".firstAvailable")
+			c.alternatives(request, at+".firstAvailable")
 		}
 	}
 }
@@ -433,40 +441,40 @@ func (r *rejections) name(name string, before []string, path string) {
 	}
 }
 
-func (r *rejections) alternatives(request *resourceapi.DeviceRequest, devices *resourceapi.DeviceClaim, path string) {
-	if !r.atMost(len(request.FirstAvailable), resourceapi.FirstAvailableDeviceRequestMaxSize, path) {
+func (c *claimRules) alternatives(request *resourceapi.DeviceRequest, path string) {
+	if !c.rejections.atMost(len(request.FirstAvailable), resourceapi.FirstAvailableDeviceRequestMaxSize, path) {
 		return
 	}
 	var names []string
 	for i := range request.FirstAvailable {
 		sub := &request.FirstAvailable[i]
 		at := fmt.Sprintf("%s[%d]", path, i)
-		r.name(sub.Name, names, at)
+		c.rejections.name(sub.Name, names, at)
 		names = append(names, sub.Name)
-		r.asked(&asked{
+		c.asked(&asked{
 			request.Name + "/" + sub.Name, sub.DeviceClassName, sub.AllocationMode, sub.Count, sub.Selectors, sub.Tolerations, sub.DerivedAttributes, sub.Capacity,
-		}, devices, at)
+		}, at)
 	}
 }
 
-func (r *rejections) asked(a *asked, devices *resourceapi.DeviceClaim, path string) {
-	r.is(subdomain(), a.class, path+".deviceClassName")
+func (c *claimRules) asked(a *asked, path string) {
+	c.rejections.is(subdomain(), a.class, path+".deviceClassName")
 	switch {
 	case a.mode == resourceapi.DeviceAllocationModeAll && a.count != 0:
-		r.add(path+".count", "expected none, since allocationMode is All, found %d", a.count)
+		c.rejections.add(path+".count", "expected none, since allocationMode is All, found %d", a.count)
 	case a.mode == resourceapi.DeviceAllocationModeExactCount && a.count <= 0:
-		r.add(path+".count", "expected at least 1, found %d", a.count)
+		c.rejections.add(path+".count", "expected at least 1, found %d", a.count)
 	case a.mode != resourceapi.DeviceAllocationModeAll && a.mode != resourceapi.DeviceAllocationModeExactCount:
-		r.add(path+".allocationMode", "expected ExactCount or All, found %q", a.mode)
+		c.rejections.add(path+".allocationMode", "expected ExactCount or All, found %q", a.mode)
 	}
-	r.selectors(a.selectors, path+".selectors")
-	if r.atMost(len(a.tolerations), resourceapi.DeviceTolerationsMaxLength, path+".tolerations") {
+	c.rejections.selectors(a.selectors, path+".selectors")
+	if c.rejections.atMost(len(a.tolerations), resourceapi.DeviceTolerationsMaxLength, path+".tolerations") {
 		for i := range a.tolerations {
-			r.toleration(&a.tolerations[i], fmt.Sprintf("%s.tolerations[%d]", path, i))
+			c.rejections.toleration(&a.tolerations[i], fmt.Sprintf("%s.tolerations[%d]", path, i))
 		}
 	}
-	if r.atMost(len(a.derived), resourceapi.DeviceDerivedAttributesMaxSize, path+".derivedAttributes") {
-		r.derived(a, devices, path+".derivedAttributes")
+	if c.rejections.atMost(len(a.derived), resourceapi.DeviceDerivedAttributesMaxSize, path+".derivedAttributes") {
+		c.derived(a, path+".derivedAttributes")
 	}
 }
 
@@ -482,20 +490,20 @@ type asked struct {
 	capacity    *resourceapi.CapacityRequirements
 }
 
-func (r *rejections) derived(a *asked, devices *resourceapi.DeviceClaim, path string) {
+func (c *claimRules) derived(a *asked, path string) {
 	var names []string
 	for i, attribute := range a.derived {
 		at := fmt.Sprintf("%s[%d]", path, i)
-		r.qualified(string(attribute.Name), at+".name", true)
+		c.rejections.qualified(string(attribute.Name), at+".name", true)
 		names = append(names, string(attribute.Name))
 		if attribute.Expression == "" {
-			r.add(at+".expression", "expected a CEL expression, found none")
+			c.rejections.add(at+".expression", "expected a CEL expression, found none")
 		}
-		if attribute.Name != "" && !constrained(attribute.Name, a.name, devices.Constraints) {
-			r.add(at+".name", "no constraint for this request has the attribute %q", attribute.Name)
+		if attribute.Name != "" && !constrained(attribute.Name, a.name, c.devices.Constraints) {
+			c.rejections.add(at+".name", "no constraint for this request has the attribute %q", attribute.Name)
 		}
 	}
-	r.once(names, path)
+	c.rejections.once(names, path)
 }
 
 func (r *rejections) selectors(selectors []resourceapi.DeviceSelector, path string) {

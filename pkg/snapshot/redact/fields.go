@@ -122,7 +122,9 @@ func (r *redactor) labelValue(key, value string) string {
 	case snapshot.ComputeDomainLabel:
 		return r.swap(tableUID, value)
 	case corev1.LabelArchStable, corev1.LabelOSStable, corev1.LabelInstanceTypeStable, corev1.LabelWindowsBuild,
-		"beta.kubernetes.io/arch", "beta.kubernetes.io/os", corev1.LabelInstanceType:
+		"beta.kubernetes.io/arch", "beta.kubernetes.io/os", corev1.LabelInstanceType,
+		// NVIDIA's GPU feature discovery says with them how GPUs are shared.
+		"nvidia.com/gpu.count", "nvidia.com/gpu.product", "nvidia.com/gpu.replicas", "nvidia.com/gpu.sharing-strategy", "nvidia.com/mig.strategy":
 		return value
 	}
 	switch value {

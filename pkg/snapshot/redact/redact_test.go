@@ -193,3 +193,18 @@ func TestRedactedJobsLimit(t *testing.T) {
 		t.Errorf("the pod is of %s %s, the Job is %s %s", owner.Name, owner.UID, job.Name, job.UID)
 	}
 }
+
+// TestRedactKeepsDiscoveredSharing keeps the labels that say how a device plugin shares GPUs.
+func TestRedactKeepsDiscoveredSharing(t *testing.T) {
+	s := testsnapshot.Load(t, `{"apiVersion": "v1", "kind": "Node", "metadata": {"name": "gpu-1", "labels": {
+		"nvidia.com/gpu.product": "Tesla-T4-SHARED", "nvidia.com/gpu.replicas": "4", "nvidia.com/gpu.sharing-strategy": "time-slicing", "example.com/owner": "acme"}}}`)
+	labels := Snapshot(s).Nodes[0].Labels
+	for _, key := range []string{"nvidia.com/gpu.product", "nvidia.com/gpu.replicas", "nvidia.com/gpu.sharing-strategy"} {
+		if got, want := labels[key], s.Nodes[0].Labels[key]; got != want {
+			t.Errorf("%s is %s, want %s", key, got, want)
+		}
+	}
+	if labels["example.com/owner"] == "acme" {
+		t.Error("the owner is not redacted")
+	}
+}
