@@ -30,7 +30,8 @@ func (m *Model) View() tea.View {
 		// On the smallest terminals a screen is higher than what is left for it.
 		body = strings.Join(rows[:m.bodyHeight()], "\n")
 	}
-	head := headLine(&m.look, m.title(), m.live.Taken(&m.look), m.width)
+	taken := m.live.Taken(&m.look)
+	head := headLine(&m.look, m.title(m.width-ansi.StringWidth(taken)-1), taken, m.width)
 	lines := []string{head, m.where(), body, m.status(), m.foot()}
 	v := tea.NewView(m.look.Fit(strings.Join(lines, "\n")))
 	v.AltScreen = true
@@ -41,9 +42,9 @@ func (m *Model) View() tea.View {
 	return v
 }
 
-// title returns the cluster and namespace.
-func (m *Model) title() string {
-	return clusterTitle(&m.look, m.opts.Context, m.opts.Name, m.namespace)
+// title returns the cluster and namespace, for a width.
+func (m *Model) title(width int) string {
+	return clusterTitle(&m.look, m.opts.Context, m.opts.Name, m.namespace, max(width, 1))
 }
 
 // where names the shown view, or the path to the screen.
