@@ -61,7 +61,7 @@ func (p *Page) details(b *box, at, width int) box {
 	}
 }
 
-func (p *Page) aboutClass(c *Class) []string {
+func (d *drawing) aboutClass(c *Class) []string {
 	text := []string{fmt.Sprintf("%s of %s used, %s free, %s placeable; %s %s", c.Used, english.Thousands(c.Counts.Total+c.Counts.Gone), c.Free, c.Placeable, english.Count(c.Waiting, "pod"), english.Plural(c.Waiting, "waits", "wait"))}
 	if c.Note != "" {
 		text = append(text, c.Note)
@@ -83,10 +83,10 @@ func (p *Page) aboutClass(c *Class) []string {
 			text = append(text, fmt.Sprintf("%5d  %s", part.n, part.what))
 		}
 	}
-	for i := range p.model.Teams.Rows {
-		for _, use := range p.model.Teams.Rows[i].Classes {
+	for i := range d.model.Teams.Rows {
+		for _, use := range d.model.Teams.Rows[i].Classes {
 			if use.Class == c.Name && use.Used > 0 {
-				text = append(text, fmt.Sprintf("%5d  by namespace %s", use.Used, p.model.Teams.Rows[i].Namespace))
+				text = append(text, fmt.Sprintf("%5d  by namespace %s", use.Used, d.model.Teams.Rows[i].Namespace))
 			}
 		}
 	}
@@ -97,7 +97,7 @@ func aboutStuck(s *Stuck) []string {
 	return []string{cmp.Or(s.Summary, "not explained yet")}
 }
 
-func (p *Page) aboutTeam(t *Team) []string {
+func (d *drawing) aboutTeam(t *Team) []string {
 	text := []string{fmt.Sprintf("%s %s, %s %s idle", english.Count(t.Waiting, "pod"), english.Plural(t.Waiting, "waits", "wait"), english.Count(t.Idle, "device"), english.Plural(t.Idle, "is", "are")), ""}
 	for _, use := range t.Classes {
 		line := fmt.Sprintf("%5d  of %s, %.0f %% of what is used of it", use.Used, use.Class, 100*use.Share)
