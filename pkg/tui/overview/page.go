@@ -42,6 +42,9 @@ func (p *Page) Resize(width, height, pane int) {
 // WantsNodes reports whether there is so much room that nodes are shown even if they are few.
 func (p *Page) WantsNodes() bool { return p.width >= wide && p.height >= tall && !p.plain }
 
+// HasPane reports whether there is a pane on the right.
+func (p *Page) HasPane() bool { return p.pane > 0 }
+
 // Set shows a model.
 func (p *Page) Set(m Model) {
 	p.model, p.drawn = m, ""
