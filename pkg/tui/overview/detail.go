@@ -15,26 +15,38 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/widget"
 )
 
-// remark describes the selected row, on a limited number of lines. The last one is cut.
+// remark describes the selected row, on a limited number of lines. What is too long is cut: the
+// description rather than the step after it, since the row has most of the description.
 func (p *Page) remark(l *screen, most int) []string {
 	b, at := l.selected(p.selected)
 	if at < 0 || b.about == nil || most < 1 {
 		return nil
 	}
 	_, text := b.about(at)
-	var lines []string
-	for _, paragraph := range text[:min(len(text), 2)] {
+	var paragraphs [2][]string
+	for i, paragraph := range text[:min(len(text), len(paragraphs))] {
 		if paragraph != "" {
-			lines = append(lines, strings.Split(ansi.Wrap(render.Escape(paragraph), max(p.width, 1), ""), "\n")...)
+			paragraphs[i] = strings.Split(ansi.Wrap(render.Escape(paragraph), max(p.width, 1), ""), "\n")
 		}
 	}
-	if len(lines) > most {
-		lines = append(lines[:most-1], ansi.Truncate(strings.Join(lines[most-1:], " "), p.width, p.look.Glyphs.More))
-	}
+	description, step := paragraphs[0], paragraphs[1]
+	described := p.cut(description, max(most-len(step), 1))
+	lines := append(described, p.cut(step, most-len(described))...)
 	for i := range lines {
 		lines[i] = p.look.Say(widget.Faint, lines[i])
 	}
 	return lines
+}
+
+// cut cuts the last of so many lines if there are more.
+func (p *Page) cut(lines []string, most int) []string {
+	if len(lines) <= most {
+		return lines
+	}
+	if most < 1 {
+		return nil
+	}
+	return append(lines[:most-1:most-1], ansi.Truncate(strings.Join(lines[most-1:], " "), p.width, p.look.Glyphs.More))
 }
 
 // details describe the row of a box, or say that none is selected.
