@@ -68,7 +68,8 @@ func (m *Model) counts() map[views.ID]int {
 	return counts
 }
 
-// status returns the current error, else the dashboard's current work, else the gaps.
+// status returns the current error, else the dashboard's current work, else the gaps, else what a step
+// through a recording changed.
 func (m *Model) status() string {
 	gaps := m.live.Picture().Unread()
 	tone, text := m.live.Status(m.keys.freeze.Help().Key)
@@ -90,9 +91,12 @@ func (m *Model) status() string {
 		}
 		text := ansi.Truncate(m.oneLine(gaps[0]), m.width-len(more), m.look.Glyphs.More)
 		return m.look.Say(widget.Warning, text+more)
-	default:
-		return ""
 	}
+	if list, ok := m.top().(*listScreen); ok && m.opts.Past != nil && list.id != views.Causes {
+		// The overview and the list of the causes have a line for it.
+		return m.look.Say(widget.Faint, m.oneLine(m.live.Changes(m.namespace).String()))
+	}
+	return ""
 }
 
 // foot returns the typed text, or the useful keys.
