@@ -31,7 +31,8 @@ func (m *Model) View() tea.View {
 		body = strings.Join(rows[:m.bodyHeight()], "\n")
 	}
 	taken := m.live.Taken(&m.look)
-	head := headLine(&m.look, m.title(m.width-ansi.StringWidth(taken)-1), taken, m.width)
+	title := clusterTitle(&m.look, m.opts.Context, m.opts.Name, m.namespace, max(m.width-ansi.StringWidth(taken)-1, 1))
+	head := headLine(&m.look, title, taken, m.width)
 	lines := []string{head, m.where(), body, m.status(), m.foot()}
 	v := tea.NewView(m.look.Fit(strings.Join(lines, "\n")))
 	v.AltScreen = true
@@ -40,11 +41,6 @@ func (m *Model) View() tea.View {
 		v.MouseMode = tea.MouseModeCellMotion
 	}
 	return v
-}
-
-// title returns the cluster and namespace, for a width.
-func (m *Model) title(width int) string {
-	return clusterTitle(&m.look, m.opts.Context, m.opts.Name, m.namespace, max(width, 1))
 }
 
 // where names the shown view, or the path to the screen.
