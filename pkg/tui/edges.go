@@ -70,11 +70,16 @@ func windowTitle(cluster string, troubles []string) string {
 	return title + ": " + strings.Join(troubles, ", ")
 }
 
-// pathLine returns the path to the screen.
+// pathLine returns the path to the screen. Where one is matters more than where one came from.
 func pathLine(l *widget.Look, titles []string, width int) string {
 	path := render.Escape(strings.Join(titles, " > "))
-	// Where one is matters more than where one came from.
-	return l.Tab.Render(widget.Padded(ansi.TruncateLeft(path, max(ansi.StringWidth(path)-width, 0), ""), width))
+	for i := 1; i < len(titles) && ansi.StringWidth(path) > width; i++ {
+		path = render.Escape(strings.Join(append([]string{l.Glyphs.More}, titles[i:]...), " > "))
+	}
+	if over := ansi.StringWidth(path) - width; over > 0 {
+		path = ansi.TruncateLeft(path, over+1, l.Glyphs.More)
+	}
+	return l.Tab.Render(widget.Padded(path, width))
 }
 
 // tabLine returns the names of the views with the numbers of their rows that matter, and a mark at the

@@ -64,6 +64,25 @@ func TestFileKeepsItsName(t *testing.T) {
 	}
 }
 
+// TestPathShowsWhatItLeavesOut leaves out where one came from, screen by screen.
+func TestPathShowsWhatItLeavesOut(t *testing.T) {
+	l := widget.NewLook(func(string) string { return "" })
+	titles := []string{"classes", "pools of class gpu", "devices of pool gpu-09"}
+	for width, want := range map[int]string{
+		60: "classes > pools of class gpu > devices of pool gpu-09",
+		50: "… > pools of class gpu > devices of pool gpu-09",
+		30: "… > devices of pool gpu-09",
+		12: "…pool gpu-09",
+	} {
+		if got := strings.TrimSpace(ansi.Strip(pathLine(&l, titles, width))); got != want {
+			t.Errorf("%d columns have %q, want %q", width, got, want)
+		}
+		if got := ansi.StringWidth(pathLine(&l, titles, width)); got != width {
+			t.Errorf("%d columns are %d wide", width, got)
+		}
+	}
+}
+
 // TestKeysFit keeps the way out on every width.
 func TestKeysFit(t *testing.T) {
 	l := widget.NewLook(func(string) string { return "" })
