@@ -30,10 +30,11 @@ func clusterTitle(l *widget.Look, context, address, namespace string, width int)
 	if namespace != "" {
 		namespace = "namespace " + namespace
 	}
-	if over := ansi.StringWidth(titleOf(l, context, address, namespace)) - width; context == "" && width > 0 && over > 0 {
-		address = withoutBegin(l, render.Escape(address), over)
+	title := titleOf(l, context, address, namespace)
+	if over := ansi.StringWidth(title) - width; context == "" && width > 0 && over > 0 {
+		return titleOf(l, context, withoutBegin(l, render.Escape(address), over), namespace)
 	}
-	return titleOf(l, context, address, namespace)
+	return title
 }
 
 func titleOf(l *widget.Look, context, address, namespace string) string {
