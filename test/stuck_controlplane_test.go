@@ -76,10 +76,10 @@ func TestStuckPodsAreListed(t *testing.T) {
 
 	rows := map[string]string{
 		"binding":   `Binding .* cause (\d+): allocated$`,
-		"overdue":   `Binding .* cause (\d+): blocked$`,
-		"preparing": `Preparation .* cause (\d+): blocked$`,
-		"tainted":   `Preparation .* cause (\d+): blocked$`,
-		"gone":      `Preparation .* cause (\d+): blocked$`,
+		"overdue":   `Binding .* cause (\d+): binding pending$`,
+		"preparing": `Preparation .* cause (\d+): preparation failed$`,
+		"tainted":   `Preparation .* cause (\d+): eviction due$`,
+		"gone":      `Preparation .* cause (\d+): device missing$`,
 	}
 	c.wantListed(t, c.whyText(t, "-A"), rows)
 	c.wantListed(t, c.whyText(t, "-n", "stuck"), rows)

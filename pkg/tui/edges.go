@@ -23,12 +23,21 @@ func headLine(l *widget.Look, title, taken string, width int) string {
 	return widget.Padded(left, width-ansi.StringWidth(taken)) + taken
 }
 
-// clusterTitle returns the cluster and namespace. The address or the file is last if the cluster
-// has a name: if there is no room for all, it is cut first.
-func clusterTitle(l *widget.Look, context, address, namespace string) string {
+// clusterTitle returns the cluster and namespace. The address is last if the cluster has a name: if
+// there is no room for all, it is cut first. A file has no other name than its own, so its path is cut
+// in front to what a width leaves for it; 0 is no limit.
+func clusterTitle(l *widget.Look, context, address, namespace string, width int) string {
 	if namespace != "" {
 		namespace = "namespace " + namespace
 	}
+	title := titleOf(l, context, address, namespace)
+	if over := ansi.StringWidth(title) - width; context == "" && width > 0 && over > 0 {
+		return titleOf(l, context, withoutBegin(l, render.Escape(address), over), namespace)
+	}
+	return title
+}
+
+func titleOf(l *widget.Look, context, address, namespace string) string {
 	parts := []string{l.Say(widget.Strong, "kubectl dra top")}
 	for _, part := range []string{cmp.Or(context, address), namespace, address} {
 		if part = render.Escape(part); part != "" && !slices.Contains(parts, part) {
@@ -36,6 +45,20 @@ func clusterTitle(l *widget.Look, context, address, namespace string) string {
 		}
 	}
 	return strings.Join(parts, "  ")
+}
+
+// withoutBegin makes an address such as "file a/b/c.yaml" shorter, by folders of the path if its name
+// has room then.
+func withoutBegin(l *widget.Look, address string, over int) string {
+	kind, path, found := strings.Cut(address, " ")
+	if !found {
+		return address
+	}
+	path = ansi.TruncateLeft(path, over+1, "")
+	if at := strings.IndexAny(path, `/\`); at >= 0 {
+		path = path[at:]
+	}
+	return kind + " " + l.Glyphs.More + path
 }
 
 // windowTitle returns the title of the window: which cluster it is and, in a few words, how it
@@ -48,17 +71,26 @@ func windowTitle(cluster string, troubles []string) string {
 	return title + ": " + strings.Join(troubles, ", ")
 }
 
-// pathLine returns the path to the screen.
+// pathLine returns the path to the screen. Where one is matters more than where one came from.
 func pathLine(l *widget.Look, titles []string, width int) string {
 	path := render.Escape(strings.Join(titles, " > "))
-	// Where one is matters more than where one came from.
-	return l.Tab.Render(widget.Padded(ansi.TruncateLeft(path, max(ansi.StringWidth(path)-width, 0), ""), width))
+	for i := 1; i < len(titles) && ansi.StringWidth(path) > width; i++ {
+		path = render.Escape(strings.Join(append([]string{l.Glyphs.More}, titles[i:]...), " > "))
+	}
+	if over := ansi.StringWidth(path) - width; over > 0 {
+		path = ansi.TruncateLeft(path, over+1, l.Glyphs.More)
+	}
+	return l.Tab.Render(widget.Padded(path, width))
 }
 
 // tabLine returns the names of the views with the numbers of their rows that matter, and a mark at the
 // shown one.
 func tabLine(l *widget.Look, shown views.ID, counts map[views.ID]int, width int) string {
-	texts, between := tabTexts(shown, counts, width)
+	texts, gap := tabTexts(shown, counts, width)
+	between := strings.Repeat(" ", gap)
+	if gap == 1 {
+		between = l.Say(widget.Faint, l.Glyphs.Between)
+	}
 	for id, text := range texts {
 		if views.ID(id) == shown {
 			texts[id] = l.Tab.Render(text)
@@ -73,20 +105,20 @@ func tabLine(l *widget.Look, shown views.ID, counts map[views.ID]int, width int)
 // tabAt returns the view whose name stands at a place of that line; false for none.
 func tabAt(shown views.ID, counts map[views.ID]int, width, x int) (views.ID, bool) {
 	from := 0
-	texts, between := tabTexts(shown, counts, width)
+	texts, gap := tabTexts(shown, counts, width)
 	for id, text := range texts {
 		if x >= from && x < from+len(text) {
 			return views.ID(id), true
 		}
-		from += len(text) + len(between)
+		from += len(text) + gap
 	}
 	return 0, false
 }
 
-// tabTexts returns the names of the views, and what stands between them. Where there is no room for
-// all, they stand closer, then they are short, then without numbers and, on a narrow terminal, only
+// tabTexts returns the names of the views, and how wide the gap between them is. Where there is no room
+// for all, they stand closer, with a line between, then they are short, then without numbers and, on a narrow terminal, only
 // the shown view has more than its key.
-func tabTexts(shown views.ID, counts map[views.ID]int, width int) (texts []string, between string) {
+func tabTexts(shown views.ID, counts map[views.ID]int, width int) (texts []string, gap int) {
 	for _, tier := range []struct {
 		names  []string
 		counts map[views.ID]int
@@ -108,13 +140,13 @@ func tabTexts(shown views.ID, counts map[views.ID]int, width int) (texts []strin
 			}
 			texts = append(texts, text)
 		}
-		for _, between := range []string{"  ", " "} {
-			if len(strings.Join(texts, between)) <= width {
-				return texts, between
+		for _, gap := range []int{2, 1} {
+			if len(strings.Join(texts, strings.Repeat(" ", gap))) <= width {
+				return texts, gap
 			}
 		}
 	}
-	return texts, " "
+	return texts, 1
 }
 
 // keyLine returns the line of keys. Where it would be too long, keys before the last two are

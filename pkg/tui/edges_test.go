@@ -26,8 +26,9 @@ func TestTabAt(t *testing.T) {
 			// A number may have the digit of a key.
 			line := ansi.Strip(tabLine(&l, shown, nil, width))
 			for id := views.Overview; id <= views.Teams; id++ {
-				at := strings.Index(line, id.Key())
-				if at < 0 {
+				before, _, found := strings.Cut(line, id.Key())
+				at := ansi.StringWidth(before)
+				if !found {
 					t.Fatalf("%d columns have no key of %s: %q", width, id, line)
 				}
 				if got, ok := tabAt(shown, nil, width, at); !ok || got != id {
@@ -37,6 +38,47 @@ func TestTabAt(t *testing.T) {
 			if _, ok := tabAt(shown, counts, width, 199); ok && width < 200 {
 				t.Errorf("there is a view behind %q", line)
 			}
+		}
+	}
+}
+
+// TestFileKeepsItsName cuts a path in front, at a folder where that leaves its name.
+func TestFileKeepsItsName(t *testing.T) {
+	l := widget.NewLook(func(string) string { return "UTF-8" })
+	const path = "file /var/tmp/incident-4711/snapshots/prod.yaml"
+	for _, test := range []struct {
+		context, namespace string
+		width              int
+		want               string
+	}{
+		{"", "", 0, "kubectl dra top  " + path},
+		{"", "", 64, "kubectl dra top  " + path},
+		{"", "", 60, "kubectl dra top  file …/incident-4711/snapshots/prod.yaml"},
+		{"", "ml", 60, "kubectl dra top  file …/snapshots/prod.yaml  namespace ml"},
+		{"", "", 30, "kubectl dra top  file …od.yaml"},
+		{"prod", "", 60, "kubectl dra top  prod  " + path},
+	} {
+		if got := ansi.Strip(clusterTitle(&l, test.context, path, test.namespace, test.width)); got != test.want {
+			t.Errorf("%+v: got %q", test, got)
+		}
+	}
+}
+
+// TestPathShowsWhatItLeavesOut leaves out where one came from, screen by screen.
+func TestPathShowsWhatItLeavesOut(t *testing.T) {
+	l := widget.NewLook(func(string) string { return "" })
+	titles := []string{"classes", "pools of class gpu", "devices of pool gpu-09"}
+	for width, want := range map[int]string{
+		60: "classes > pools of class gpu > devices of pool gpu-09",
+		50: "… > pools of class gpu > devices of pool gpu-09",
+		30: "… > devices of pool gpu-09",
+		12: "…pool gpu-09",
+	} {
+		if got := strings.TrimSpace(ansi.Strip(pathLine(&l, titles, width))); got != want {
+			t.Errorf("%d columns have %q, want %q", width, got, want)
+		}
+		if got := ansi.StringWidth(pathLine(&l, titles, width)); got != width {
+			t.Errorf("%d columns are %d wide", width, got)
 		}
 	}
 }

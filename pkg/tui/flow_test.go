@@ -35,7 +35,11 @@ func TestDrillDown(t *testing.T) {
 	s := browse(t, 120, 30)
 	s.keys("7", "down", "down")
 	class := s.selected()
-	s.keys("enter", "down", "down")
+	s.keys("enter")
+	if !strings.Contains(s.selected(), "Incomplete") {
+		t.Errorf("the first pool is %q, want the one in trouble", s.selected())
+	}
+	s.keys("down", "down", "down")
 	s.shows("pools of class gpu.example.com")
 	pool := s.selected()
 	s.keys("enter", "end")
@@ -432,8 +436,8 @@ func TestMouse(t *testing.T) {
 	}
 	click(5, 6)
 	s.shows("pools of class gpu.example.com")
-	click(5, 5)
-	click(5, 5)
+	click(5, 6)
+	click(5, 6)
 	s.shows("devices of pool gpu.example.com/gpu-03")
 	s.keys("1")
 	click(14, 1)

@@ -191,7 +191,7 @@ func (s *listScreen) actions(h *host) []action {
 		actions = s.chart.actions(h)
 	}
 	actions = append(actions, action{k.enter, keysMove, func() tea.Cmd { return s.open(h) }})
-	actions = append(actions, h.paneKeys(s.id)...)
+	actions = append(actions, h.paneKeys(s.id, func() bool { return s.pane.shows(&s.table) })...)
 	if s.wanted.Filter != "" {
 		// The help has the key once.
 		unfilter := k.back
@@ -416,18 +416,43 @@ func (s *listScreen) withRemark(h *host, list string) string {
 	return strings.Join(all, "\n")
 }
 
-// remarkLines returns the remark about the selected row, unless a pane has it or the list leaves no
-// lines for all of it.
+// remarkLines returns the remark about the selected row, after its sentence if that is cut there. There
+// are none if a pane has it or the list leaves no lines for all of it.
 func (s *listScreen) remarkLines(h *host) []string {
 	remark := s.table.Remark()
 	if remark == "" || s.pane.shows(&s.table) {
 		return nil
 	}
-	lines := strings.Split(ansi.Wrap(render.Escape(remark), h.width, ""), "\n")
-	if _, height := s.table.Size(); s.table.Count()+2+len(lines) > height {
+	_, height := s.table.Size()
+	room := height - s.table.Count() - 2
+	wrapped := func(text string) []string {
+		return strings.Split(ansi.Wrap(render.Escape(text), h.width, ""), "\n")
+	}
+	lines := wrapped(remark)
+	if cut := s.cutSentence(); cut != "" {
+		if all := append(wrapped(cut), lines...); len(all) <= room {
+			return all
+		}
+	}
+	if len(lines) > room {
 		return nil
 	}
 	return lines
+}
+
+// cutSentence returns the sentence of the selected row in lists that have one, if there is too little
+// room for it in the row.
+func (s *listScreen) cutSentence() string {
+	content, _ := s.table.Shown()
+	row, selected := s.table.SelectedRow()
+	if !selected || s.id != views.Causes && s.id != views.Findings {
+		return ""
+	}
+	column := slices.IndexFunc(content.Columns(), func(title string) bool { return title == "Cause" || title == "Message" })
+	if column < 0 || s.table.Whole()[column] {
+		return ""
+	}
+	return content.Cell(row, column)
 }
 
 // oneMoment stands where something is being worked out.
@@ -523,7 +548,11 @@ func (s *listScreen) bindings(h *host) []key.Binding {
 	}
 	switch s.id {
 	case views.Nodes:
-		keys = append(keys, k.heat, k.group)
+		heat := k.heat
+		if s.chart != nil {
+			heat.SetHelp(heat.Help().Key, "list")
+		}
+		keys = append(keys, heat, k.group)
 	case views.Pending, views.Causes:
 		keys = append(keys, k.copy)
 	default:

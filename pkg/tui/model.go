@@ -65,7 +65,7 @@ func New(ctx context.Context, opts Options) *Model {
 // Init takes the first picture and starts to listen.
 func (m *Model) Init() tea.Cmd {
 	if m.opts.connect != nil {
-		return tea.Batch(m.connect(), m.live.Start())
+		return tea.Batch(connect(m.ctx, m.opts.connect), m.live.Start())
 	}
 	return m.live.Start()
 }
@@ -87,10 +87,9 @@ type connectedMsg struct {
 }
 
 // connect connects to the cluster, where that is not done yet.
-func (m *Model) connect() tea.Cmd {
-	ctx, connect := m.ctx, m.opts.connect
+func connect(ctx context.Context, open func(context.Context) (Connection, error)) tea.Cmd {
 	return func() tea.Msg {
-		connection, err := connect(ctx)
+		connection, err := open(ctx)
 		return connectedMsg{connection, err}
 	}
 }

@@ -159,7 +159,7 @@ func (c *nodeMap) view(h *host) string {
 	}
 	c.grid.SetSize(width, height-1-len(below))
 	if len(below) > 0 {
-		below[0] = " " + h.look.Fitting(c.legend(h), width-1)
+		below[0] = " " + h.look.Fitting(append([]string{c.orderText()}, c.legend(h)...), width-1)
 	}
 	room := cmp.Or(strings.Join(c.texts(), "; "), h.look.Glyphs.More)
 	lines := []string{h.look.Say(widget.Strong, ansi.Truncate(" "+room, width, h.look.Glyphs.More))}
@@ -188,6 +188,14 @@ const mapLegendBeside = 130
 // legend explains the cells.
 func (c *nodeMap) legend(h *host) []string { return views.NodeLegend(&h.look, c.grid.Narrow()) }
 
+// orderText names the order of the map; it is empty for the one by name.
+func (c *nodeMap) orderText() string {
+	if c.order == inventory.ByName {
+		return ""
+	}
+	return "most " + c.order.String() + " first"
+}
+
 // foot describes the map, with its legend.
 func (c *nodeMap) foot(h *host) string {
 	content, rows := c.table.Shown()
@@ -200,8 +208,8 @@ func (c *nodeMap) foot(h *host) string {
 	if c.by.Any() {
 		text += ", by " + render.Escape(c.by.String())
 	}
-	if c.order != inventory.ByName {
-		text += ", most " + c.order.String() + " first"
+	if order := c.orderText(); order != "" && !c.legendApart(h) {
+		text += ", " + order
 	}
 	if lines := c.grid.Lines(); lines != "" {
 		text += ", " + lines

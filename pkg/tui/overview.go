@@ -175,7 +175,7 @@ func (s *overviewScreen) actions(h *host) []action {
 		{k.copy, keysCloser, func() tea.Cmd { return copyStep(h, s.row()) }},
 		{k.heat, keysCloser, func() tea.Cmd { return tea.Batch(s.nodes.toggleMap(h), s.refresh(h)) }},
 	}
-	actions = append(actions, h.paneKeys(views.Overview)...)
+	actions = append(actions, h.paneKeys(views.Overview, s.page.HasPane)...)
 	if s.showsMap() {
 		right := func(by int) func() tea.Cmd { return just(func() { s.page.Right(by) }) }
 		actions = append(actions, action{k.left, keysMove, right(-1)}, action{k.right, keysMove, right(1)})

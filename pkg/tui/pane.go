@@ -103,13 +103,13 @@ func (h *host) paneSize(id views.ID, width, height int) paneRoom {
 	}
 }
 
-// paneKeys returns the keys that open, close and size the pane of a view.
-func (h *host) paneKeys(id views.ID) []action {
+// paneKeys returns the keys that open, close and size the pane of a view; shows reports whether it is
+// there.
+func (h *host) paneKeys(id views.ID, shows func() bool) []action {
 	change := func(to func(choice *paneChoice, open bool)) func() tea.Cmd {
 		return func() tea.Cmd {
 			choice := h.panes[id]
-			room := h.paneSize(id, h.width, h.bodyHeight())
-			to(&choice, room.width > 0)
+			to(&choice, shows())
 			h.panes[id] = choice
 			h.resize()
 			return h.refresh()

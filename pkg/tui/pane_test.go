@@ -125,3 +125,25 @@ func TestPaneSaysMore(t *testing.T) {
 	}
 	s.lacks("State      Usable", "State    Usable")
 }
+
+// TestPaneOpensWhereNoneShows opens a pane with the first key where the list leaves no room for it by
+// itself.
+func TestPaneOpensWhereNoneShows(t *testing.T) {
+	s := browse(t, 80, 24)
+	s.keys("9")
+	s.lacks("────")
+	s.shows("at most 4 with the same pcieRoot; request gpus", "you: request 4 devices")
+	s.keys("p")
+	s.shows("────")
+	s.keys("p")
+	s.lacks("────")
+}
+
+// TestMapNamesItsOrder names the order of the map on a small terminal, too.
+func TestMapNamesItsOrder(t *testing.T) {
+	s := browse(t, 80, 24)
+	s.keys("2", "v")
+	s.lacks("first")
+	s.keys("X")
+	s.shows("most trouble first")
+}

@@ -82,7 +82,7 @@ func Once(ctx context.Context, opts Options, snap *snapshot.Snapshot, width int,
 	}
 	o := found.Examination.Survey.Overview(inventory.Known{Namespace: opts.Namespace, Reason: func(*corev1.Pod) api.StuckReason { return api.StuckReason{} }})
 	page := &views.Summary{Look: &look, Cluster: c, Inventory: found.Examination.Inventory, Fixed: true, Causes: causes}
-	lines := append([]string{clusterTitle(&look, opts.Context, opts.Name, opts.Namespace) + "  " + snap.Now().Format(time.DateTime)}, overview.Plain(&look, page.Model(o), max(width, 0))...)
+	lines := append([]string{clusterTitle(&look, opts.Context, opts.Name, opts.Namespace, 0) + "  " + snap.Now().Format(time.DateTime)}, overview.Plain(&look, page.Model(o), max(width, 0))...)
 	for _, note := range o.Assumptions {
 		lines = append(lines, "Note: "+render.Escape(note))
 	}

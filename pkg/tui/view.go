@@ -30,7 +30,9 @@ func (m *Model) View() tea.View {
 		// On the smallest terminals a screen is higher than what is left for it.
 		body = strings.Join(rows[:m.bodyHeight()], "\n")
 	}
-	head := headLine(&m.look, m.title(), m.live.Taken(&m.look), m.width)
+	taken := m.live.Taken(&m.look)
+	title := clusterTitle(&m.look, m.opts.Context, m.opts.Name, m.namespace, max(m.width-ansi.StringWidth(taken)-1, 1))
+	head := headLine(&m.look, title, taken, m.width)
 	lines := []string{head, m.where(), body, m.status(), m.foot()}
 	v := tea.NewView(m.look.Fit(strings.Join(lines, "\n")))
 	v.AltScreen = true
@@ -39,11 +41,6 @@ func (m *Model) View() tea.View {
 		v.MouseMode = tea.MouseModeCellMotion
 	}
 	return v
-}
-
-// title returns the cluster and namespace.
-func (m *Model) title() string {
-	return clusterTitle(&m.look, m.opts.Context, m.opts.Name, m.namespace)
 }
 
 // where names the shown view, or the path to the screen.
@@ -67,7 +64,8 @@ func (m *Model) counts() map[views.ID]int {
 	return counts
 }
 
-// status returns the current error, else the dashboard's current work, else the gaps.
+// status returns the current error, else the dashboard's current work, else the gaps, else what a step
+// through a recording changed.
 func (m *Model) status() string {
 	gaps := m.live.Picture().Unread()
 	tone, text := m.live.Status(m.keys.freeze.Help().Key)
@@ -89,9 +87,12 @@ func (m *Model) status() string {
 		}
 		text := ansi.Truncate(m.oneLine(gaps[0]), m.width-len(more), m.look.Glyphs.More)
 		return m.look.Say(widget.Warning, text+more)
-	default:
-		return ""
 	}
+	if list, ok := m.top().(*listScreen); ok && m.opts.Past != nil && list.id != views.Causes {
+		// The overview and the list of the causes have a line for it.
+		return m.look.Say(widget.Faint, m.oneLine(m.live.Changes(m.namespace).String()))
+	}
+	return ""
 }
 
 // foot returns the typed text, or the useful keys.

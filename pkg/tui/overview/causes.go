@@ -16,8 +16,8 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/widget"
 )
 
-func (p *Page) causes() box {
-	rows := p.model.Causes.Rows
+func (d *drawing) causes() box {
+	rows := d.model.Causes.Rows
 	present := 0
 	for i := range rows {
 		if rows[i].Number != "" {
@@ -25,7 +25,7 @@ func (p *Page) causes() box {
 		}
 	}
 	return box{
-		name: "causes", title: counted("Causes", present), remarks: append([]string{p.look.Say(widget.Warning, p.model.Changes)}, p.model.Severities...), count: len(rows), none: p.model.Causes.None, all: p.model.Causes.All,
+		name: "causes", title: counted("Causes", present), remarks: append([]string{d.look.Say(widget.Warning, d.model.Changes)}, d.model.Severities...), count: len(rows), none: d.model.Causes.None, all: d.model.Causes.All,
 		id:   func(i int) string { return rows[i].Key },
 		open: func(i int) any { return rows[i].Open },
 		item: func(i int) any { return rows[i].Item },
@@ -33,7 +33,7 @@ func (p *Page) causes() box {
 			return "Cause " + rows[i].Number, []string{rows[i].Message, rows[i].Step}
 		},
 		lines: func(i int) func(int) []string { return rows[i].Lines },
-		rows:  func(width int) (string, []string) { return p.causeRows(width, nil) },
+		rows:  func(width int) (string, []string) { return d.causeRows(width, nil) },
 	}
 }
 
@@ -53,18 +53,18 @@ const withPods = 40
 const withThen = 100
 
 // causeNumber returns the signs and the number of a cause.
-func (p *Page) causeNumber(c *Cause) string {
-	last := widest(p.model.Causes.Rows, func(c *Cause) string { return c.Number }, 1, 4)
+func (d *drawing) causeNumber(c *Cause) string {
+	last := widest(d.model.Causes.Rows, func(c *Cause) string { return c.Number }, 1, 4)
 	return c.Mark + cmp.Or(c.Sign, " ") + strings.Repeat(" ", max(last+1-len(c.Number), 0)) + c.Number
 }
 
 // messageColumn is the place of the message among the columns of causes.
 const messageColumn = 2
 
-func (p *Page) causeColumns(width int) []column {
-	rows := p.model.Causes.Rows
+func (d *drawing) causeColumns(width int) []column {
+	rows := d.model.Causes.Rows
 	columns := []column{
-		{"", widest(rows, p.causeNumber, 2, 7), false},
+		{"", widest(rows, d.causeNumber, 2, 7), false},
 		{"since", widest(rows, func(c *Cause) string { return c.Age }, 5, 6), false},
 		{"", 0, true},
 		{"pods", 4, false},
@@ -73,7 +73,7 @@ func (p *Page) causeColumns(width int) []column {
 	}
 	// The causes matter more than what changes then.
 	longest := widest(rows, func(c *Cause) string { return render.Escape(c.Message) }, 0, width)
-	if width < withThen || p.pane > 0 || totalOf(columns)+longest > width {
+	if width < withThen || d.pane > 0 || totalOf(columns)+longest > width {
 		columns = columns[:5]
 	}
 	if width < withPods {
@@ -83,19 +83,19 @@ func (p *Page) causeColumns(width int) []column {
 }
 
 // causeRows draws causes: of those in whole, the first line of the message.
-func (p *Page) causeRows(width int, whole map[int][]string) (titles string, lines []string) {
-	rows := p.model.Causes.Rows
-	if p.plain {
-		return "", p.plainCauses(width)
+func (d *drawing) causeRows(width int, whole map[int][]string) (titles string, lines []string) {
+	rows := d.model.Causes.Rows
+	if d.plain {
+		return "", d.plainCauses(width)
 	}
-	return p.table(width, p.causeColumns(width), messageColumn, len(rows), func(i int) []cellText {
+	return d.table(width, d.causeColumns(width), messageColumn, len(rows), func(i int) []cellText {
 		c := &rows[i]
 		message := c.Message
 		if lines := whole[i]; lines != nil {
 			message = strings.TrimSpace(lines[0])
 		}
 		return []cellText{
-			{p.causeNumber(c), c.Tone},
+			{d.causeNumber(c), c.Tone},
 			{c.Age, widget.Plain},
 			{message, widget.Plain},
 			{someOrNone(c.Pods), widget.Plain},
@@ -106,7 +106,7 @@ func (p *Page) causeRows(width int, whole map[int][]string) (titles string, line
 }
 
 // unfold shows the ends of causes that are cut, as far as groups leave lines for them.
-func (p *Page) unfold(groups []group, height int) {
+func (d *drawing) unfold(groups []group, height int) {
 	for i := range groups {
 		height -= groups[i].height + 1
 	}
@@ -115,12 +115,12 @@ func (p *Page) unfold(groups []group, height int) {
 		return
 	}
 	b := &groups[at].boxes[0]
-	columns := p.causeColumns(b.width)
+	columns := d.causeColumns(b.width)
 	margin := strings.Repeat(" ", totalOf(columns[:messageColumn]))
 	room := max(b.width-totalOf(columns), leastName)
 	b.under = map[int][]string{}
-	for i := range p.model.Causes.Rows {
-		lines := strings.Split(ansi.Wrap(render.Escape(p.model.Causes.Rows[i].Message), room, ""), "\n")
+	for i := range d.model.Causes.Rows {
+		lines := strings.Split(ansi.Wrap(render.Escape(d.model.Causes.Rows[i].Message), room, ""), "\n")
 		more := len(lines) - 1
 		if more == 0 || more > height {
 			continue
@@ -131,15 +131,15 @@ func (p *Page) unfold(groups []group, height int) {
 		b.under[i] = lines
 		height, b.height, groups[at].height = height-more, b.height+more, groups[at].height+more
 	}
-	b.rows = func(width int) (string, []string) { return p.causeRows(width, b.under) }
+	b.rows = func(width int) (string, []string) { return d.causeRows(width, b.under) }
 }
 
 // plainCauses returns causes as a status has them: nothing of them is cut.
-func (p *Page) plainCauses(width int) []string {
+func (d *drawing) plainCauses(width int) []string {
 	const margin = 5
 	var lines []string
-	for i := range p.model.Causes.Rows {
-		c := &p.model.Causes.Rows[i]
+	for i := range d.model.Causes.Rows {
+		c := &d.model.Causes.Rows[i]
 		number := fmt.Sprintf("%*s  ", margin-len(gap), c.Number)
 		for _, text := range []string{c.Message, c.Affected, c.Step} {
 			if text == "" {
@@ -154,20 +154,20 @@ func (p *Page) plainCauses(width int) []string {
 	return lines
 }
 
-func (p *Page) stuck() box {
-	s := &p.model.Stuck
+func (d *drawing) stuck() box {
+	s := &d.model.Stuck
 	var remarks []string
-	if len(p.model.Waiting) > 0 && p.width >= pair && !p.plain {
-		remarks = []string{p.look.Say(widget.Faint, "last hour ") + p.look.Say(widget.Warning, p.look.History(p.model.Waiting, 20))}
+	if len(d.model.Waiting) > 0 && d.width >= pair && !d.plain {
+		remarks = []string{d.look.Say(widget.Faint, "last hour ") + d.look.Say(widget.Warning, d.look.History(d.model.Waiting, 20))}
 	}
 	return box{
-		name: "stuck", title: counted("Waiting", p.model.Pods), remarks: remarks, count: len(s.Rows), none: s.None, all: s.All,
+		name: "stuck", title: counted("Waiting", d.model.Pods), remarks: remarks, count: len(s.Rows), none: s.None, all: s.All,
 		id:    func(i int) string { return s.Rows[i].Key },
 		open:  func(i int) any { return s.Rows[i].Open },
 		item:  func(i int) any { return s.Rows[i].Item },
 		about: func(i int) (string, []string) { return s.Rows[i].Name, aboutStuck(&s.Rows[i]) },
 		lines: func(i int) func(int) []string { return s.Rows[i].Lines },
-		rows:  p.stuckRows,
+		rows:  d.stuckRows,
 		rest: func(shown int) string {
 			pods := 0
 			for i := range s.Rows[shown:] {
@@ -184,9 +184,9 @@ func (p *Page) stuck() box {
 // leastAnswer is the room that an answer needs before a line says what pods ask for.
 const leastAnswer = 30
 
-func (p *Page) stuckRows(width int) (titles string, lines []string) {
-	rows := p.model.Stuck.Rows
-	answer := func(s *Stuck) string { return cmp.Or(s.Answer, p.look.Glyphs.More) }
+func (d *drawing) stuckRows(width int) (titles string, lines []string) {
+	rows := d.model.Stuck.Rows
+	answer := func(s *Stuck) string { return cmp.Or(s.Answer, d.look.Glyphs.More) }
 	asks := func(s *Stuck) string {
 		switch asks := render.Escape(s.Asks); {
 		case s.Count < 2:
@@ -205,10 +205,10 @@ func (p *Page) stuckRows(width int) (titles string, lines []string) {
 		{"reason", 0, true},
 	}
 	wide := 4
-	if width < withThen || p.plain || !slices.ContainsFunc(rows, func(s Stuck) bool { return s.Reason != "" }) {
+	if width < withThen || d.plain || !slices.ContainsFunc(rows, func(s Stuck) bool { return s.Reason != "" }) {
 		columns, wide = columns[:4], 3
 	}
-	if columns[wide].width = 0; width-totalOf(columns) < leastAnswer && !p.plain {
+	if columns[wide].width = 0; width-totalOf(columns) < leastAnswer && !d.plain {
 		asks = func(s *Stuck) string {
 			if s.Count < 2 {
 				return ""
@@ -217,7 +217,7 @@ func (p *Page) stuckRows(width int) (titles string, lines []string) {
 		}
 		columns[2].width = widest(rows, asks, 0, 10)
 	}
-	return p.table(width, columns, wide, len(rows), func(i int) []cellText {
+	return d.table(width, columns, wide, len(rows), func(i int) []cellText {
 		s := &rows[i]
 		return []cellText{{s.Wait, s.Tone}, {s.Name, widget.Plain}, {asks(s), widget.Plain}, {answer(s), widget.Plain}, {s.Reason, widget.Faint}}
 	})
@@ -242,7 +242,7 @@ func totalOf(columns []column) int {
 
 // table draws rows in columns, with the titles from the column on that takes the remaining room.
 // Printed lines are as long as their texts.
-func (p *Page) table(width int, columns []column, wide, count int, row func(i int) []cellText) (titles string, lines []string) {
+func (d *drawing) table(width int, columns []column, wide, count int, row func(i int) []cellText) (titles string, lines []string) {
 	texts, longest := make([][]cellText, count), leastName
 	for i := range texts {
 		texts[i] = row(i)
@@ -251,17 +251,17 @@ func (p *Page) table(width int, columns []column, wide, count int, row func(i in
 		}
 		longest = max(longest, ansi.StringWidth(texts[i][wide].text))
 	}
-	if columns[wide].width = max(width-totalOf(columns), leastName); p.plain {
+	if columns[wide].width = max(width-totalOf(columns), leastName); d.plain {
 		columns[wide].width = longest
 	}
 	for i := range texts {
 		var cells []string
 		for j, c := range columns {
 			if c.width > 0 {
-				cells = append(cells, p.look.Say(texts[i][j].tone, p.cell(c, texts[i][j].text)))
+				cells = append(cells, d.look.Say(texts[i][j].tone, d.cell(c, texts[i][j].text)))
 			}
 		}
 		lines = append(lines, " "+strings.Join(cells, gap))
 	}
-	return p.head(columns[wide:]), lines
+	return d.head(columns[wide:]), lines
 }

@@ -15,26 +15,38 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/widget"
 )
 
-// remark describes the selected row, on a limited number of lines. The last one is cut.
+// remark describes the selected row, on a limited number of lines. What is too long is cut: the
+// description rather than the step after it, since the row has most of the description.
 func (p *Page) remark(l *screen, most int) []string {
 	b, at := l.selected(p.selected)
 	if at < 0 || b.about == nil || most < 1 {
 		return nil
 	}
 	_, text := b.about(at)
-	var lines []string
-	for _, paragraph := range text[:min(len(text), 2)] {
+	var paragraphs [2][]string
+	for i, paragraph := range text[:min(len(text), len(paragraphs))] {
 		if paragraph != "" {
-			lines = append(lines, strings.Split(ansi.Wrap(render.Escape(paragraph), max(p.width, 1), ""), "\n")...)
+			paragraphs[i] = strings.Split(ansi.Wrap(render.Escape(paragraph), max(p.width, 1), ""), "\n")
 		}
 	}
-	if len(lines) > most {
-		lines = append(lines[:most-1], ansi.Truncate(strings.Join(lines[most-1:], " "), p.width, p.look.Glyphs.More))
-	}
+	description, step := paragraphs[0], paragraphs[1]
+	described := p.cut(description, max(most-len(step), 1))
+	lines := append(described, p.cut(step, most-len(described))...)
 	for i := range lines {
 		lines[i] = p.look.Say(widget.Faint, lines[i])
 	}
 	return lines
+}
+
+// cut cuts the last of so many lines if there are more.
+func (p *Page) cut(lines []string, most int) []string {
+	if len(lines) <= most {
+		return lines
+	}
+	if most < 1 {
+		return nil
+	}
+	return append(lines[:most-1:most-1], ansi.Truncate(strings.Join(lines[most-1:], " "), p.width, p.look.Glyphs.More))
 }
 
 // details describe the row of a box, or say that none is selected.
@@ -61,7 +73,7 @@ func (p *Page) details(b *box, at, width int) box {
 	}
 }
 
-func (p *Page) aboutClass(c *Class) []string {
+func (d *drawing) aboutClass(c *Class) []string {
 	text := []string{fmt.Sprintf("%s of %s used, %s free, %s placeable; %s %s", c.Used, english.Thousands(c.Counts.Total+c.Counts.Gone), c.Free, c.Placeable, english.Count(c.Waiting, "pod"), english.Plural(c.Waiting, "waits", "wait"))}
 	if c.Note != "" {
 		text = append(text, c.Note)
@@ -83,10 +95,10 @@ func (p *Page) aboutClass(c *Class) []string {
 			text = append(text, fmt.Sprintf("%5d  %s", part.n, part.what))
 		}
 	}
-	for i := range p.model.Teams.Rows {
-		for _, use := range p.model.Teams.Rows[i].Classes {
+	for i := range d.model.Teams.Rows {
+		for _, use := range d.model.Teams.Rows[i].Classes {
 			if use.Class == c.Name && use.Used > 0 {
-				text = append(text, fmt.Sprintf("%5d  by namespace %s", use.Used, p.model.Teams.Rows[i].Namespace))
+				text = append(text, fmt.Sprintf("%5d  by namespace %s", use.Used, d.model.Teams.Rows[i].Namespace))
 			}
 		}
 	}
@@ -97,7 +109,7 @@ func aboutStuck(s *Stuck) []string {
 	return []string{cmp.Or(s.Summary, "not explained yet")}
 }
 
-func (p *Page) aboutTeam(t *Team) []string {
+func (d *drawing) aboutTeam(t *Team) []string {
 	text := []string{fmt.Sprintf("%s %s, %s %s idle", english.Count(t.Waiting, "pod"), english.Plural(t.Waiting, "waits", "wait"), english.Count(t.Idle, "device"), english.Plural(t.Idle, "is", "are")), ""}
 	for _, use := range t.Classes {
 		line := fmt.Sprintf("%5d  of %s, %.0f %% of what is used of it", use.Used, use.Class, 100*use.Share)

@@ -16,11 +16,8 @@ import (
 
 // Page is the first page with its size and its selected row.
 type Page struct {
-	look          *widget.Look
-	width, height int
-	// pane is the width of the pane on the right, 0 for none.
-	pane  int
-	model Model
+	drawing
+	height int
 	// selected is the key of the row with the cursor; it stays there when rows come
 	// and go. at is where that was.
 	selected string
@@ -30,14 +27,12 @@ type Page struct {
 	moved bool
 	// cells are the nodes of the model.
 	cells widget.HeatMap
-	// plain is true for text that is printed: no frames, and no cursor.
-	plain bool
 	// drawn is the drawn page: it is asked for every second.
 	drawn string
 }
 
 // New makes an empty page.
-func New(l *widget.Look) *Page { return &Page{look: l} }
+func New(l *widget.Look) *Page { return &Page{drawing: drawing{look: l}} }
 
 // Resize sets the size, and how wide the pane on the right is; 0 is for none.
 func (p *Page) Resize(width, height, pane int) {
@@ -46,6 +41,9 @@ func (p *Page) Resize(width, height, pane int) {
 
 // WantsNodes reports whether there is so much room that nodes are shown even if they are few.
 func (p *Page) WantsNodes() bool { return p.width >= wide && p.height >= tall && !p.plain }
+
+// HasPane reports whether there is a pane on the right.
+func (p *Page) HasPane() bool { return p.pane > 0 }
 
 // Set shows a model.
 func (p *Page) Set(m Model) {

@@ -382,3 +382,17 @@ func TestLongCauseIsWhole(t *testing.T) {
 		}
 	}
 }
+
+// TestStepIsNotCut cuts the end of a long cause below the page rather than what to do about it.
+func TestStepIsNotCut(t *testing.T) {
+	m := model(1)
+	m.Causes.Rows[0].Message, m.Causes.Rows[0].Step = strings.Repeat("word ", 80)+"the end", "you: request fewer devices"
+	p := page(80, 24, m)
+	lines := strings.Split(strings.TrimRight(text(p), "\n "), "\n")
+	if last := lines[len(lines)-1]; last != m.Causes.Rows[0].Step {
+		t.Errorf("the last line is %q:\n%s", last, text(p))
+	}
+	if before := lines[len(lines)-2]; !strings.HasPrefix(before, "word ") || !strings.HasSuffix(before, "…") {
+		t.Errorf("the line before is %q", before)
+	}
+}

@@ -16,6 +16,16 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/widget"
 )
 
+// drawing makes the sections of a page of a model.
+type drawing struct {
+	look  *widget.Look
+	model Model
+	// width is the width of the page, pane the width of the pane on its right; 0 for none.
+	width, pane int
+	// plain is true for text that is printed: no frames, and no cursor.
+	plain bool
+}
+
 // column is a column of numbers or words with its title.
 type column struct {
 	title string
@@ -27,20 +37,20 @@ type column struct {
 const gap = "  "
 
 // head returns the titles of columns at their places.
-func (p *Page) head(columns []column) string {
+func (d *drawing) head(columns []column) string {
 	var titles []string
 	for _, c := range columns {
 		if c.width > 0 {
-			titles = append(titles, p.cell(c, c.title))
+			titles = append(titles, d.cell(c, c.title))
 		}
 	}
 	return strings.TrimLeft(strings.Join(titles, gap), " ")
 }
 
 // cell brings a text to the width of its column.
-func (p *Page) cell(c column, text string) string {
-	if !p.plain || !c.left {
-		text = ansi.Truncate(text, c.width, p.look.Glyphs.More)
+func (d *drawing) cell(c column, text string) string {
+	if !d.plain || !c.left {
+		text = ansi.Truncate(text, c.width, d.look.Glyphs.More)
 	}
 	if c.left {
 		return widget.Padded(text, c.width)
@@ -58,8 +68,8 @@ func widest[T any](rows []T, text func(*T) string, least, most int) int {
 }
 
 // short returns how a class is called where there is little room.
-func (p *Page) short(class string) string {
-	if name := p.model.Names[class]; name != "" {
+func (d *drawing) short(class string) string {
+	if name := d.model.Names[class]; name != "" {
 		return render.Escape(name)
 	}
 	return render.Escape(class)
@@ -68,15 +78,15 @@ func (p *Page) short(class string) string {
 // maxName limits the width of names if other columns need room.
 const maxName = 28
 
-func (p *Page) capacity() box {
-	rows := p.model.Classes.Rows
+func (d *drawing) capacity() box {
+	rows := d.model.Classes.Rows
 	return box{
-		name: "capacity", title: "Capacity", remarks: p.legend(), count: len(rows), none: p.model.Classes.None, all: p.model.Classes.All,
+		name: "capacity", title: "Capacity", remarks: d.legend(), count: len(rows), none: d.model.Classes.None, all: d.model.Classes.All,
 		id:    func(i int) string { return rows[i].Name },
 		open:  func(i int) any { return rows[i].Open },
 		item:  func(i int) any { return rows[i].Item },
-		about: func(i int) (string, []string) { return "Class " + rows[i].Name, p.aboutClass(&rows[i]) },
-		rows:  p.capacityRows,
+		about: func(i int) (string, []string) { return "Class " + rows[i].Name, d.aboutClass(&rows[i]) },
+		rows:  d.capacityRows,
 	}
 }
 
@@ -89,8 +99,8 @@ type numberOfClass struct {
 
 // capacityColumns returns the numbers beside the bars: on a narrow page the most important
 // ones.
-func (p *Page) capacityColumns(width int) []numberOfClass {
-	rows := p.model.Classes.Rows
+func (d *drawing) capacityColumns(width int) []numberOfClass {
+	rows := d.model.Classes.Rows
 	waiting := func(c *Class) string {
 		if c.Waiting == 0 {
 			return ""
@@ -127,22 +137,22 @@ func totalWidth(columns []numberOfClass) int {
 }
 
 // capacityRows gives the bars what the numbers leave.
-func (p *Page) capacityRows(width int) (titles string, lines []string) {
-	rows := p.model.Classes.Rows
-	if p.plain {
-		return "", p.plainCapacity()
+func (d *drawing) capacityRows(width int) (titles string, lines []string) {
+	rows := d.model.Classes.Rows
+	if d.plain {
+		return "", d.plainCapacity()
 	}
-	columns := p.capacityColumns(width)
+	columns := d.capacityColumns(width)
 	history := 0
 	switch {
-	case !p.hasHistory():
+	case !d.hasHistory():
 	case width >= 140:
 		history = 30
 	case width >= 96:
 		history = 16
 	}
 	if history > 0 {
-		columns = append(columns, numberOfClass{column{"last hour", history, true}, widget.Busy, func(c *Class) string { return p.look.History(c.History, history) }})
+		columns = append(columns, numberOfClass{column{"last hour", history, true}, widget.Busy, func(c *Class) string { return d.look.History(c.History, history) }})
 	}
 	numbers := totalWidth(columns)
 	name := widest(rows, func(c *Class) string { return render.Escape(c.Name) }, 6, maxName)
@@ -151,12 +161,12 @@ func (p *Page) capacityRows(width int) (titles string, lines []string) {
 	lines = make([]string, 0, len(rows))
 	for i := range rows {
 		c := &rows[i]
-		line := " " + p.cell(column{"", name, true}, render.Escape(c.Name)) + gap + p.look.Bar(c.Counts, bar)
+		line := " " + d.cell(column{"", name, true}, render.Escape(c.Name)) + gap + d.look.Bar(c.Counts, bar)
 		for j := range columns {
-			line += gap + p.look.Say(columns[j].tone, p.cell(columns[j].column, columns[j].text(c)))
+			line += gap + d.look.Say(columns[j].tone, d.cell(columns[j].column, columns[j].text(c)))
 		}
 		if c.Note != "" {
-			line += gap + p.look.Say(widget.Bad, render.Escape(c.Note))
+			line += gap + d.look.Say(widget.Bad, render.Escape(c.Note))
 		}
 		lines = append(lines, line)
 	}
@@ -164,12 +174,12 @@ func (p *Page) capacityRows(width int) (titles string, lines []string) {
 	for i := range columns {
 		shown = append(shown, columns[i].column)
 	}
-	return p.head(shown), lines
+	return d.head(shown), lines
 }
 
 // plainCapacity returns the numbers with their names.
-func (p *Page) plainCapacity() []string {
-	rows := p.model.Classes.Rows
+func (d *drawing) plainCapacity() []string {
+	rows := d.model.Classes.Rows
 	number := func(least int, text func(c *Class) string) column {
 		return column{"", widest(rows, text, least, 12), false}
 	}
@@ -179,8 +189,8 @@ func (p *Page) plainCapacity() []string {
 	lines := make([]string, 0, len(rows))
 	for i := range rows {
 		c := &rows[i]
-		lines = append(lines, fmt.Sprintf("  %s  %s  %s used  %s free  %s placeable  %d waiting%s", p.cell(name, render.Escape(c.Name)), p.look.Bar(c.Counts, 20),
-			p.cell(used, c.Used), p.cell(free, c.Free), p.cell(placeable, c.Placeable), c.Waiting, noteAfter(c.Note)))
+		lines = append(lines, fmt.Sprintf("  %s  %s  %s used  %s free  %s placeable  %d waiting%s", d.cell(name, render.Escape(c.Name)), d.look.Bar(c.Counts, 20),
+			d.cell(used, c.Used), d.cell(free, c.Free), d.cell(placeable, c.Placeable), c.Waiting, noteAfter(c.Note)))
 	}
 	return lines
 }
@@ -193,14 +203,14 @@ func noteAfter(note string) string {
 }
 
 // legend explains the signs of the bars that are on the page.
-func (p *Page) legend() []string {
-	if p.plain {
+func (d *drawing) legend() []string {
+	if d.plain {
 		return nil
 	}
 	used := map[string]bool{}
-	for i := range p.model.Classes.Rows {
-		c := &p.model.Classes.Rows[i].Counts
-		g := &p.look.Glyphs
+	for i := range d.model.Classes.Rows {
+		c := &d.model.Classes.Rows[i].Counts
+		g := &d.look.Glyphs
 		for glyph, n := range map[string]int{
 			g.Free: c.Free, g.Allocated: c.Allocated, g.Shared: c.Shared, g.TaintedInUse: c.TaintedInUse, g.Blocked: c.Blocked, g.Tainted: c.Tainted, g.Unusable: c.Unusable,
 		} {
@@ -209,31 +219,31 @@ func (p *Page) legend() []string {
 	}
 	var parts []string
 	// Signs of trouble come first: there may be no room for all.
-	for _, sign := range slices.Backward(p.look.Signs()) {
+	for _, sign := range slices.Backward(d.look.Signs()) {
 		if used[sign.Glyph] {
-			parts = append(parts, p.look.Say(sign.Tone, sign.Glyph)+" "+p.look.Say(widget.Faint, sign.Means))
+			parts = append(parts, d.look.Say(sign.Tone, sign.Glyph)+" "+d.look.Say(widget.Faint, sign.Means))
 		}
 	}
 	return parts
 }
 
-func (p *Page) hasHistory() bool {
-	for i := range p.model.Classes.Rows {
-		if len(p.model.Classes.Rows[i].History) > 0 {
-			return !p.plain
+func (d *drawing) hasHistory() bool {
+	for i := range d.model.Classes.Rows {
+		if len(d.model.Classes.Rows[i].History) > 0 {
+			return !d.plain
 		}
 	}
 	return false
 }
 
-func (p *Page) teams() box {
-	s := &p.model.Teams
+func (d *drawing) teams() box {
+	s := &d.model.Teams
 	return box{
 		name: "teams", title: "Teams", count: len(s.Rows), none: s.None, all: s.All,
 		id:    func(i int) string { return s.Rows[i].Namespace },
 		open:  func(i int) any { return s.Rows[i].Open },
-		about: func(i int) (string, []string) { return "Namespace " + s.Rows[i].Namespace, p.aboutTeam(&s.Rows[i]) },
-		rows:  p.teamRows,
+		about: func(i int) (string, []string) { return "Namespace " + s.Rows[i].Namespace, d.aboutTeam(&s.Rows[i]) },
+		rows:  d.teamRows,
 	}
 }
 
@@ -241,8 +251,8 @@ func (p *Page) teams() box {
 // stands beside the title of the box.
 const leastTeam = 8
 
-func (p *Page) teamRows(width int) (titles string, lines []string) {
-	rows := p.model.Teams.Rows
+func (d *drawing) teamRows(width int) (titles string, lines []string) {
+	rows := d.model.Teams.Rows
 	columns := []column{
 		{"", widest(rows, func(t *Team) string { return render.Escape(t.Namespace) }, leastTeam, 16), true},
 		{"used", 0, true},
@@ -258,14 +268,14 @@ func (p *Page) teamRows(width int) (titles string, lines []string) {
 	}
 	const leastUses = 6
 	for _, dropped := range []int{5, 2} {
-		if width-taken < leastUses && !p.plain {
+		if width-taken < leastUses && !d.plain {
 			taken -= columns[dropped].width + len(gap)
 			columns[dropped].width = 0
 		}
 	}
 	columns[1].width = max(width-taken, leastUses)
-	if p.plain {
-		columns[1].width = widest(rows, func(t *Team) string { return p.uses(t) }, 4, 60)
+	if d.plain {
+		columns[1].width = widest(rows, func(t *Team) string { return d.uses(t) }, 4, 60)
 		columns[3].width = 0
 	}
 	for i := range rows {
@@ -273,11 +283,11 @@ func (p *Page) teamRows(width int) (titles string, lines []string) {
 		share, bar := "?", ""
 		if t.Share != nil {
 			share = fmt.Sprintf("%.0f %%", 100**t.Share)
-			bar = p.look.Share(*t.Share, columns[3].width)
+			bar = d.look.Share(*t.Share, columns[3].width)
 		}
-		texts := []string{render.Escape(t.Namespace), p.uses(t), share, bar, someOrNone(t.Waiting), someOrNone(t.Idle)}
-		if p.plain {
-			lines = append(lines, fmt.Sprintf("  %s  %s  %s of what is used  %d waiting  %d idle", p.cell(columns[0], texts[0]), p.cell(columns[1], texts[1]), p.cell(columns[2], share), t.Waiting, t.Idle))
+		texts := []string{render.Escape(t.Namespace), d.uses(t), share, bar, someOrNone(t.Waiting), someOrNone(t.Idle)}
+		if d.plain {
+			lines = append(lines, fmt.Sprintf("  %s  %s  %s of what is used  %d waiting  %d idle", d.cell(columns[0], texts[0]), d.cell(columns[1], texts[1]), d.cell(columns[2], share), t.Waiting, t.Idle))
 			continue
 		}
 		var line strings.Builder
@@ -289,19 +299,19 @@ func (p *Page) teamRows(width int) (titles string, lines []string) {
 			if j > 0 {
 				line.WriteString(gap)
 			}
-			text = p.cell(columns[j], text)
+			text = d.cell(columns[j], text)
 			if j >= 4 {
-				text = p.look.Say(widget.Warning, text)
+				text = d.look.Say(widget.Warning, text)
 			}
 			line.WriteString(text)
 		}
 		lines = append(lines, line.String())
 	}
-	return p.head(columns[1:]), lines
+	return d.head(columns[1:]), lines
 }
 
 // uses returns "gpu 10 nic 2".
-func (p *Page) uses(t *Team) string {
+func (d *drawing) uses(t *Team) string {
 	var parts []string
 	bound, none := "", "-"
 	if t.Share == nil {
@@ -309,7 +319,7 @@ func (p *Page) uses(t *Team) string {
 	}
 	for _, use := range t.Classes {
 		if use.Used > 0 {
-			parts = append(parts, p.short(use.Class)+" "+bound+english.Thousands(use.Used))
+			parts = append(parts, d.short(use.Class)+" "+bound+english.Thousands(use.Used))
 		}
 	}
 	if len(parts) == 0 {
@@ -325,8 +335,8 @@ func someOrNone(n int) string {
 	return english.Thousands(n)
 }
 
-func (p *Page) events() box {
-	s := &p.model.Events
+func (d *drawing) events() box {
+	s := &d.model.Events
 	return box{
 		name: "events", title: "Events", count: len(s.Rows), none: s.None, all: s.All,
 		id:   func(i int) string { return s.Rows[i].Key },
@@ -339,7 +349,7 @@ func (p *Page) events() box {
 			var lines []string
 			for i := range s.Rows {
 				e := &s.Rows[i]
-				lines = append(lines, " "+p.look.Say(widget.Faint, widget.Padded(e.When, len(time.TimeOnly)))+gap+p.look.Say(e.Tone, render.Escape(e.Text)))
+				lines = append(lines, " "+d.look.Say(widget.Faint, widget.Padded(e.When, len(time.TimeOnly)))+gap+d.look.Say(e.Tone, render.Escape(e.Text)))
 			}
 			return "", lines
 		},

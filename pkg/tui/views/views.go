@@ -28,7 +28,7 @@ func (c *Catalog) content(ctx context.Context, p *live.Picture, known *live.Caus
 		return newNodes(p, c.Look), nil
 	case Pools:
 		return &widget.ListOf[api.Pool]{
-			Items: p.Pools, Cols: widget.First(tables.PoolColumns(), "Pool", "Driver", "State", "Total", "Free", "Allocated", "Shared", "Blocked", "Tainted", "Unhealthy", "Unusable"), ID: inventory.PoolName, Pins: 2,
+			Items: troubleFirst(p.Pools), Cols: widget.First(tables.PoolColumns(), "Pool", "Driver", "State", "Total", "Free", "Allocated", "Shared", "Blocked", "Tainted", "Unhealthy", "Unusable"), ID: inventory.PoolName, Pins: 2,
 			State: poolTone, StateColumn: "State", Say: func(x *api.Pool) string { return x.Reason },
 		}, nil
 	case Devices:
@@ -72,6 +72,23 @@ func newClaims(claims []api.Claim, columns []render.Column[api.Claim]) *widget.L
 		Items: claims, Cols: columns, ID: func(x *api.Claim) string { return x.Namespace + "/" + x.Name }, Pins: 2,
 		State: claimTone, StateColumn: "State", Say: claimRemark,
 	}
+}
+
+// troubleFirst returns pools in their order, those in trouble before the others.
+func troubleFirst(pools []api.Pool) []api.Pool {
+	inTrouble := func(p *api.Pool) bool { return poolTone(p) == widget.Bad }
+	if !slices.ContainsFunc(pools, func(p api.Pool) bool { return inTrouble(&p) }) {
+		return pools
+	}
+	ordered := make([]api.Pool, 0, len(pools))
+	for _, trouble := range []bool{true, false} {
+		for i := range pools {
+			if inTrouble(&pools[i]) == trouble {
+				ordered = append(ordered, pools[i])
+			}
+		}
+	}
+	return ordered
 }
 
 func poolTone(p *api.Pool) widget.Tone {

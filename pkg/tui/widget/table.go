@@ -73,7 +73,7 @@ func (t *Table) Set(s Content, rows []int, stay bool) {
 			t.cursor, t.key, t.wanted = place, t.wanted, ""
 		}
 	}
-	if t.key != "" && !t.at(t.cursor, t.key) {
+	if t.key != "" && (t.cursor >= len(rows) || s.Key(rows[t.cursor]) != t.key) {
 		place := slices.IndexFunc(rows, func(row int) bool { return s.Key(row) == t.key })
 		switch {
 		case place >= 0:
@@ -84,10 +84,6 @@ func (t *Table) Set(s Content, rows []int, stay bool) {
 		}
 	}
 	t.Move(0)
-}
-
-func (t *Table) at(place int, key string) bool {
-	return place < len(t.rows) && t.content.Key(t.rows[place]) == key
 }
 
 // Mark marks the rows in the window that are about to look different, or that
