@@ -87,7 +87,7 @@ func pathLine(l *widget.Look, titles []string, width int) string {
 // shown one.
 func tabLine(l *widget.Look, shown views.ID, counts map[views.ID]int, width int) string {
 	texts, gap := tabTexts(shown, counts, width)
-	between := strings.Repeat(" ", gap)
+	between := "  "[:gap]
 	if gap == 1 {
 		between = l.Say(widget.Faint, l.Glyphs.Between)
 	}
@@ -141,7 +141,7 @@ func tabTexts(shown views.ID, counts map[views.ID]int, width int) (texts []strin
 			texts = append(texts, text)
 		}
 		for _, gap := range []int{2, 1} {
-			if len(strings.Join(texts, strings.Repeat(" ", gap))) <= width {
+			if len(strings.Join(texts, "  "[:gap])) <= width {
 				return texts, gap
 			}
 		}
