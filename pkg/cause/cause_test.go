@@ -117,11 +117,11 @@ func TestFind(t *testing.T) {
 		},
 		"a rule": {
 			objects: slices.Concat([]any{tc.Nodes("n1"), tc.Pool("n1", tc.Devices(1)...), tc.TaintRule("bad", "gpu.example.com", "n1", "gpu-0")}, waits("a", tc.GPUs("gpu", 1))),
-			want:    []string{"Error DeviceTainted: DeviceTaintRule bad taints 1 device: bad:NoSchedule; 1 pods; Admin delete DeviceTaintRule bad if it is no longer needed; then 1 of 1 waiting pod starts"},
+			want:    []string{"Error DeviceTainted: taint bad:NoSchedule of DeviceTaintRule bad on 1 device; 1 pods; Admin delete DeviceTaintRule bad if it is no longer needed; then 1 of 1 waiting pod starts"},
 		},
 		"a taint of the driver": {
 			objects: slices.Concat([]any{tc.Nodes("n1"), tc.Pool("n1", tc.Device("gpu-0").Tainted("gpu.example.com/ecc", resourceapi.DeviceTaintEffectNoSchedule))}, waits("a", tc.GPUs("gpu", 1))),
-			want:    []string{"Error DeviceTainted: driver gpu.example.com taints 1 device: gpu.example.com/ecc:NoSchedule; 1 pods; Admin repair the devices; the driver takes the taint back; then 1 of 1 waiting pod starts"},
+			want:    []string{"Error DeviceTainted: taint gpu.example.com/ecc:NoSchedule of driver gpu.example.com on 1 device; 1 pods; Admin repair the devices; the driver takes the taint back; then 1 of 1 waiting pod starts"},
 		},
 		"a pool that is incomplete": {
 			objects: slices.Concat([]any{tc.Nodes("n1"), tc.Pool("n1", tc.Devices(1)...).Of(2)}, waits("a", tc.GPUs("gpu", 1))),

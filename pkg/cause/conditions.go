@@ -56,7 +56,7 @@ func (f *finder) fromTaints() {
 		if made {
 			c.Severity = api.SeverityInfo
 			text := inventory.TaintText(t)
-			c.Message = fmt.Sprintf("%s taints %s: %s", on, english.Count(len(t.Devices), "device"), text)
+			c.Message = fmt.Sprintf("taint %s of %s on %s", text, on, english.Count(len(t.Devices), "device"))
 			if t.Rule != "" {
 				c.Evidence = append(c.Evidence, api.Evidence{Object: api.Ref("DeviceTaintRule", "", t.Rule), Path: "spec.taint", Found: text})
 			}

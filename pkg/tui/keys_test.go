@@ -210,7 +210,7 @@ func TestWhyOfFirstPage(t *testing.T) {
 	s.keys("w")
 	s.shows("overview > why Pod research/pretrain-0")
 	s.keys("esc")
-	for !strings.Contains(s.selected(), "driver nic.example.com taints 1 device") {
+	for !strings.Contains(s.selected(), "taint nic.example.com/link=down:NoSchedule") {
 		s.keys("up")
 	}
 	s.keys("w")
