@@ -6,6 +6,7 @@ package overview
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/charmbracelet/x/ansi"
@@ -31,7 +32,7 @@ func (p *Page) remark(l *screen, most int) []string {
 	}
 	description, step := paragraphs[0], paragraphs[1]
 	described := p.cut(description, max(most-len(step), 1))
-	lines := append(described, p.cut(step, most-len(described))...)
+	lines := slices.Concat(described, p.cut(step, most-len(described)))
 	for i := range lines {
 		lines[i] = p.look.Say(widget.Faint, lines[i])
 	}
