@@ -14,6 +14,10 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	tc "github.com/kubectl-dra/kubectl-dra/internal/testcluster"
+	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
+	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
+	"github.com/kubectl-dra/kubectl-dra/pkg/explain"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/widget"
 )
@@ -112,6 +116,24 @@ func TestAges(t *testing.T) {
 	}
 	if *now = taken.Add(agedMost); c.aged() == nil {
 		t.Error("the clock stands still")
+	}
+}
+
+// TestExplainInTurn gives a pod that fits the node that is left for it by the pods before it, as
+// the list of pods that wait does.
+func TestExplainInTurn(t *testing.T) {
+	objects := []any{tc.Nodes("n1", "n2"), tc.Pool("n1", tc.Devices(1)...), tc.Pool("n2", tc.Devices(1)...)}
+	for i, name := range []string{"first", "second"} {
+		objects = append(objects, tc.Claim(name+"-claim", tc.GPUs("gpu", 1)), tc.Pod(name, tc.Using(name+"-claim"), func(p *corev1.Pod) {
+			p.CreationTimestamp = metav1.NewTime(tc.Taken().Add(time.Duration(i-5) * time.Minute))
+		}))
+	}
+	c := cluster.New(tc.Cluster(objects...))
+	for name, node := range map[string]string{"first": "n1", "second": "n2"} {
+		answer, err := answerIn(t.Context(), c, explain.Options{Object: api.Ref(api.KindPod, tc.Namespace, name)})
+		if err != nil || answer.Placement == nil || answer.Placement.Node != node {
+			t.Errorf("%s: %+v, %v, want node %s", name, answer, err, node)
+		}
 	}
 }
 

@@ -187,6 +187,9 @@ func answerIn(ctx context.Context, c *cluster.Cluster, options explain.Options) 
 	if err != nil {
 		return nil, fmt.Errorf("decide the pods before: %w", err)
 	}
+	if options.Object.Kind == api.KindPod && queued[0].Err == nil {
+		return queued[0].Explanation, nil
+	}
 	for _, each := range queued {
 		if each.Err != nil || each.Explanation.Verdict != api.DoesNotFit || each.Explanation.Code != api.PodsCompete {
 			return answer, nil //nolint:nilerr // what was found without the queue is true
