@@ -183,7 +183,7 @@ func (c *collector) readRefused(ctx context.Context) {
 	}
 }
 
-// scope returns the namespace that a question is about, empty for all of them.
+// scope returns the namespace to read, empty for all namespaces.
 func (c *collector) scope() string {
 	if c.opts.Target == nil && c.opts.AllNamespaces {
 		return metav1.NamespaceAll

@@ -372,14 +372,20 @@ func TestLoadErrors(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := loadText(t, test.text)
-			var input *files.InputError
-			if !errors.As(err, &input) {
-				t.Fatalf("want an InputError, got %v", err)
-			}
-			if !strings.Contains(err.Error(), test.want) {
-				t.Errorf("want an error with: %s\ngot: %v", test.want, err)
-			}
+			wantInputError(t, err, test.want)
 		})
+	}
+}
+
+// wantInputError fails unless err is an InputError with a text.
+func wantInputError(t *testing.T, err error, want string) {
+	t.Helper()
+	var input *files.InputError
+	if !errors.As(err, &input) {
+		t.Fatalf("want an InputError, got %v", err)
+	}
+	if !strings.Contains(err.Error(), want) {
+		t.Errorf("want an error with: %s\ngot: %v", want, err)
 	}
 }
 

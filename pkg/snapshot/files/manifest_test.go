@@ -4,7 +4,6 @@
 package files_test
 
 import (
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -83,13 +82,7 @@ func TestLoadObjectsRefusesWhatAPIServerRefuses(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := loadManifests(t, test.text)
-			var input *files.InputError
-			if !errors.As(err, &input) {
-				t.Fatalf("want an InputError, got %v", err)
-			}
-			if !strings.Contains(err.Error(), test.want) {
-				t.Errorf("want an error with: %s\ngot: %v", test.want, err)
-			}
+			wantInputError(t, err, test.want)
 		})
 	}
 }
@@ -160,13 +153,7 @@ func TestLoadRefusesImpossibleNumbers(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := loadText(t, test.text)
-			var input *files.InputError
-			if !errors.As(err, &input) {
-				t.Fatalf("want an InputError, got %v", err)
-			}
-			if !strings.Contains(err.Error(), test.want) {
-				t.Errorf("want an error with: %s\ngot: %v", test.want, err)
-			}
+			wantInputError(t, err, test.want)
 		})
 	}
 	for name, text := range map[string]string{
