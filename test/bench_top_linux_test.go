@@ -24,7 +24,7 @@ import (
 )
 
 // BenchmarkTop opens the dashboard of the built program in a terminal of 200x60, on an API
-// server with 5,000 mixed nodes and 30 pods that wait. It takes minutes, and reports
+// server with 5,000 mixed nodes and 1,000 pods that wait. It takes minutes, and reports
 //
 //	first-ms   until something is on the screen
 //	page-s     until there is the first page
@@ -36,7 +36,7 @@ import (
 //	peak-MiB   the most of it (VmHWM) until then
 func BenchmarkTop(b *testing.B) {
 	snap := fleet.Mixed(5000)
-	fleet.AddWaiting(snap, 30)
+	fleet.AddWaiting(snap, 1000)
 	c := startBenchCluster(b)
 	c.store(b, snap)
 	for b.Loop() {

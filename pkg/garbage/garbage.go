@@ -51,7 +51,7 @@ const (
 	// often is the interval at which a program that goes on returns unused memory, if that
 	// is worthwhile.
 	often      = 20 * time.Second
-	worthwhile = 32 << 20
+	worthwhile = 12 << 20
 )
 
 // Limit sets how often garbage is collected, unless the user has set that with GOGC or GOMEMLIMIT.
