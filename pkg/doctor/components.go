@@ -240,7 +240,7 @@ func gateOf(c *snapshot.Component, gate string) (enabled bool, source string, kn
 	if _, all := c.Gates["AllBeta"]; all {
 		return false, "", false
 	}
-	of := &snapshot.Snapshot{ServerVersion: c.Version, Gates: map[string]snapshot.Gate{}}
+	of := snapshot.Release{ServerVersion: c.Version, Gates: map[string]snapshot.Gate{}}
 	for name, enabled := range c.Gates {
 		of.Gates[name] = snapshot.Gate{Enabled: enabled}
 	}

@@ -252,7 +252,7 @@ func Upgrade(version string) Change {
 	return Change{
 		text: "upgrade to " + version,
 		apply: func(snap *snapshot.Snapshot) (*snapshot.Snapshot, error) {
-			old := snapshot.Snapshot{ServerVersion: snap.ServerVersion}
+			old := snapshot.Snapshot{Release: snapshot.Release{ServerVersion: snap.ServerVersion}}
 			after := *snap
 			after.ServerVersion, after.Emulator, after.Gates, after.OtherRelease = version, "", map[string]snapshot.Gate{}, true
 			for name, gate := range snap.Gates {

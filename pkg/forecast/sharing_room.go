@@ -43,7 +43,7 @@ func (f *finder) room(ctx context.Context, devices []*cluster.Device, spec *reso
 	node.Status.Allocatable = corev1.ResourceList{corev1.ResourcePods: *resource.NewQuantity(pods, resource.DecimalSI)}
 	s := f.Snapshot
 	shape, snap := ShapeOfClaims(&snapshot.Snapshot{
-		Source: s.Source, TakenAt: s.TakenAt, ServerVersion: s.ServerVersion, Emulator: s.Emulator, OtherRelease: s.OtherRelease, Skew: s.Skew, Gates: s.Gates,
+		Source: s.Source, Clock: s.Clock, Release: s.Release,
 		Nodes: []*corev1.Node{node}, Slices: published, Classes: []*resourceapi.DeviceClass{f.class},
 	}, f.namespace, request, spec)
 	count, err := CountShape(ctx, f.Amended(snap), shape, 1)

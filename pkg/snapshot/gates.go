@@ -129,17 +129,17 @@ func KnownGates() []string {
 // that is on by default counts as off while a gate that it requires is off.
 // Where the version is unknown, the defaults are from the newest kubelet's
 // release, or of the newest release known to this program. An unknown gate is off.
-func (s *Snapshot) Gate(name string) Gate {
-	return s.gate(name, s.minor(), GateSpecs())
+func (r *Release) Gate(name string) Gate {
+	return r.gate(name, r.minor(), GateSpecs())
 }
 
 // HasGate reports whether the cluster has a gate of that name. It can have the
 // feature without, see [GateSpec].
-func (s *Snapshot) HasGate(name string) bool {
-	if _, known := s.Gates[name]; known {
+func (r *Release) HasGate(name string) bool {
+	if _, known := r.Gates[name]; known {
 		return true
 	}
-	minor := s.minor()
+	minor := r.minor()
 	return slices.ContainsFunc(GateSpecs(), func(spec GateSpec) bool {
 		_, exists := spec.In(minor)
 		return spec.Name == name && exists
@@ -147,16 +147,16 @@ func (s *Snapshot) HasGate(name string) bool {
 }
 
 // minor returns the release whose defaults count.
-func (s *Snapshot) minor() int {
-	minor, known := MinorVersion(s.ServerVersion)
+func (r *Release) minor() int {
+	minor, known := MinorVersion(r.ServerVersion)
 	if !known {
-		minor = cmp.Or(s.Skew.From, NewestMinor)
+		minor = cmp.Or(r.Skew.From, NewestMinor)
 	}
 	return max(minor, OldestMinor)
 }
 
-func (s *Snapshot) gate(name string, minor int, specs []GateSpec) Gate {
-	if gate, ok := s.Gates[name]; ok {
+func (r *Release) gate(name string, minor int, specs []GateSpec) Gate {
+	if gate, ok := r.Gates[name]; ok {
 		return gate
 	}
 	gate := Gate{Source: GateFromDefault}
@@ -166,7 +166,7 @@ func (s *Snapshot) gate(name string, minor int, specs []GateSpec) Gate {
 	}
 	release, _ := specs[i].In(minor)
 	gate.Enabled = release.Default && !slices.ContainsFunc(specs[i].Requires, func(required string) bool {
-		return !s.gate(required, minor, specs).Enabled
+		return !r.gate(required, minor, specs).Enabled
 	})
 	return gate
 }

@@ -53,7 +53,7 @@ func TestGateDefaults(t *testing.T) {
 		{"v1.37.0", "NoSuchGate", false},
 	} {
 		t.Run(tc.version+"/"+tc.gate, func(t *testing.T) {
-			got := (&Snapshot{ServerVersion: tc.version}).Gate(tc.gate)
+			got := (&Snapshot{Release: Release{ServerVersion: tc.version}}).Gate(tc.gate)
 			if want := (Gate{Enabled: tc.want, Source: GateFromDefault}); got != want {
 				t.Errorf("got %+v, want %+v", got, want)
 			}
@@ -63,10 +63,10 @@ func TestGateDefaults(t *testing.T) {
 
 func TestGateThatRequiresAnother(t *testing.T) {
 	off := Gate{Source: GateFromFlag}
-	s := &Snapshot{ServerVersion: "v1.37.1", Gates: map[string]Gate{
+	s := &Snapshot{Release: Release{ServerVersion: "v1.37.1", Gates: map[string]Gate{
 		"DRADeviceTaints":         off,
 		"DRAPartitionableDevices": {Enabled: true, Source: GateFromMetrics},
-	}}
+	}}}
 	if got := s.Gate("DRADeviceTaintRules"); got.Enabled {
 		t.Errorf("DRADeviceTaintRules is on although DRADeviceTaints is off: %+v", got)
 	}
@@ -200,7 +200,7 @@ func TestSkew(t *testing.T) {
 			if got != test.want {
 				t.Errorf("got %+v, want %+v", got, test.want)
 			}
-			if on := (&Snapshot{Skew: got}).Gate("DRADeviceTaintRules").Enabled; on != test.rules {
+			if on := (&Snapshot{Release: Release{Skew: got}}).Gate("DRADeviceTaintRules").Enabled; on != test.rules {
 				t.Errorf("DRADeviceTaintRules is %t by default, want %t", on, test.rules)
 			}
 		})

@@ -20,7 +20,7 @@ type Header struct {
 	metav1.TypeMeta `json:",inline"`
 	TakenAt         *time.Time `json:"takenAt,omitempty"`
 	ServerVersion   string     `json:"serverVersion,omitempty"`
-	// Emulator is [Snapshot.Emulator].
+	// Emulator is [Release.Emulator].
 	Emulator string `json:"emulator,omitempty"`
 	// Served is [Snapshot.Served].
 	Served []string        `json:"served,omitempty"`

@@ -1,8 +1,6 @@
 package snapshot
 
 import (
-	"time"
-
 	corev1 "k8s.io/api/core/v1"
 	policyapi "k8s.io/api/policy/v1"
 	resourceapi "k8s.io/api/resource/v1"
@@ -21,32 +19,11 @@ type Snapshot struct {
 	// Source says in a few words where it comes from, for messages:
 	// "cluster https://10.0.0.1:6443" or "file cluster.yaml".
 	Source string
-	// TakenAt is when the cluster was asked. Zero if a file does not tell.
-	// Ages are counted up to this moment, so that a file reads the same
-	// tomorrow; see [Snapshot.Now].
-	TakenAt time.Time
-	// AbsoluteTimes is true if texts about the cluster have points in time in place of ages,
-	// because they are read later.
-	AbsoluteTimes bool
-	// ServerVersion is the gitVersion of the API server ("v1.37.1"), empty if
-	// unknown. An API server that emulates an older release tells that one.
-	ServerVersion string
-	// Emulator is the gitVersion of an API server that emulates an older release,
-	// else empty. Gates and API belong to ServerVersion, the code to Emulator.
-	Emulator string
-	// OtherRelease is true if the release is supposed to be another one than that whose
-	// components wrote what the objects say.
-	OtherRelease bool
-	// Skew is the skew that the kubelets allow for an API server whose version is not
-	// known.
-	Skew Skew
+	Clock
+	Release
 	// Served has what the API server serves of the group resource.k8s.io, each as
 	// RESOURCE.VERSION.GROUP ("resourceclaims.v1.resource.k8s.io"); nil if unknown.
 	Served []string
-	// Gates has the feature gates that are known from the cluster, from the
-	// command line or from a saved snapshot, by name. See [Snapshot.Gate] for
-	// the answer that includes the defaults of the server's version.
-	Gates map[string]Gate
 	// Gaps lists what could not be read and why. An empty list of objects
 	// without a gap means that there are none.
 	Gaps []Gap
@@ -172,15 +149,6 @@ func (s *Snapshot) PlacementGap(further ...string) *Gap {
 		}
 	}
 	return nil
-}
-
-// Now returns the moment up to which ages are counted: when the snapshot was taken, or the
-// present if that is unknown.
-func (s *Snapshot) Now() time.Time {
-	if s.TakenAt.IsZero() {
-		return time.Now()
-	}
-	return s.TakenAt
 }
 
 // The names that [Gap.Resource] has for what a snapshot holds.

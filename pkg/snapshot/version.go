@@ -24,9 +24,29 @@ const (
 	MaxSkew = 3
 )
 
+// Release is the Kubernetes release of a cluster, with its feature gates.
+type Release struct {
+	// ServerVersion is the gitVersion of the API server ("v1.37.1"), empty if
+	// unknown. An API server that emulates an older release tells that one.
+	ServerVersion string
+	// Emulator is the gitVersion of an API server that emulates an older release,
+	// else empty. Gates and API belong to ServerVersion, the code to Emulator.
+	Emulator string
+	// OtherRelease is true if the release is supposed to be another one than that whose
+	// components wrote what the objects say.
+	OtherRelease bool
+	// Skew is the skew that the kubelets allow for an API server whose version is not
+	// known.
+	Skew Skew
+	// Gates has the feature gates that are known from the cluster, from the
+	// command line or from a saved snapshot, by name. See [Release.Gate] for
+	// the answer that includes the defaults of the server's version.
+	Gates map[string]Gate
+}
+
 // ParseVersion reads a Kubernetes version as people write it: "1.36",
 // "v1.36.2", "1.36.2-gke.100". It returns the form that
-// [Snapshot.ServerVersion] has.
+// [Release.ServerVersion] has.
 func ParseVersion(text string) (string, error) {
 	text = strings.TrimSpace(text)
 	parsed, err := version.ParseGeneric(text)
@@ -59,11 +79,11 @@ func CheckKnown(release string) error {
 
 // BinaryVersion returns the release whose code the cluster runs, as far as the API server
 // knows; empty if unknown.
-func (s *Snapshot) BinaryVersion() string { return cmp.Or(s.Emulator, s.ServerVersion) }
+func (r *Release) BinaryVersion() string { return cmp.Or(r.Emulator, r.ServerVersion) }
 
 // Newer reports whether the release of the cluster is newer than all that this program knows.
-func (s *Snapshot) Newer() bool {
-	minor, known := MinorVersion(s.BinaryVersion())
+func (r *Release) Newer() bool {
+	minor, known := MinorVersion(r.BinaryVersion())
 	return known && minor > NewestMinor
 }
 
@@ -105,8 +125,8 @@ func (s *Snapshot) Notes() []string {
 }
 
 // VersionNote says that a release is answered as another one; empty if it is not.
-func (s *Snapshot) VersionNote() string {
-	if minor, known := MinorVersion(s.BinaryVersion()); known && minor < OldestMinor {
+func (r *Release) VersionNote() string {
+	if minor, known := MinorVersion(r.BinaryVersion()); known && minor < OldestMinor {
 		return fmt.Sprintf("Kubernetes 1.%d is not supported: answered as 1.%d", minor, OldestMinor)
 	}
 	return ""
