@@ -6,13 +6,149 @@ package snapshot
 import (
 	"cmp"
 	"fmt"
-	"maps"
 	"slices"
 	"strconv"
 	"strings"
 
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/version"
+
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
 )
+
+const (
+	// OldestMinor is the oldest supported 1.x release: older ones are answered as it.
+	OldestMinor = 35
+	// NewestMinor is the newest 1.x release that the tables of this program cover.
+	NewestMinor = 37
+	// MaxSkew is how many minor releases a kubelet may be older than the API server
+	// (kubernetes.io/releases/version-skew-policy). It is never newer.
+	MaxSkew = 3
+)
+
+// Release is the Kubernetes release of a cluster, with its feature gates.
+type Release struct {
+	// ServerVersion is the gitVersion of the API server ("v1.37.1"), empty if
+	// unknown. An API server that emulates an older release tells that one.
+	ServerVersion string
+	// Emulator is the gitVersion of an API server that emulates an older release,
+	// else empty. Gates and API belong to ServerVersion, the code to Emulator.
+	Emulator string
+	// OtherRelease is true if the release is supposed to be another one than that whose
+	// components wrote what the objects say.
+	OtherRelease bool
+	// Skew is the skew that the kubelets allow for an API server whose version is not
+	// known.
+	Skew Skew
+	// Gates has the feature gates that are known from the cluster, from the
+	// command line or from a saved snapshot, by name. See [Release.Gate] for
+	// the answer that includes the defaults of the server's version.
+	Gates map[string]Gate
+}
+
+// Skew has the minor releases that an API server can have, judging by its kubelets: From to
+// To. It is zero if no kubelet is known.
+type Skew struct{ From, To int }
+
+// ParseVersion reads a Kubernetes version as people write it: "1.36",
+// "v1.36.2", "1.36.2-gke.100". It returns the form that
+// [Release.ServerVersion] has.
+func ParseVersion(text string) (string, error) {
+	text = strings.TrimSpace(text)
+	parsed, err := version.ParseGeneric(text)
+	if err != nil || parsed.Major() != 1 {
+		return "", fmt.Errorf("parse Kubernetes version %q: not a version like 1.36 or v1.36.2", text)
+	}
+	text = "v" + strings.TrimPrefix(text, "v")
+	if strings.Count(text, ".") == 1 {
+		text = fmt.Sprintf("v1.%d.0", parsed.Minor())
+	}
+	return text, nil
+}
+
+// UnknownReleaseError means that this program does not know a release.
+type UnknownReleaseError struct{ Version string }
+
+// Error says which releases are known.
+func (e *UnknownReleaseError) Error() string {
+	return fmt.Sprintf("what Kubernetes %s does is not known: known are 1.%d to 1.%d", e.Version, OldestMinor, NewestMinor)
+}
+
+// CheckKnown fails with an [*UnknownReleaseError] for a release that is older or newer than
+// all that are known.
+func CheckKnown(release string) error {
+	if minor, ok := MinorVersion(release); ok && OldestMinor <= minor && minor <= NewestMinor {
+		return nil
+	}
+	return &UnknownReleaseError{release}
+}
+
+// BinaryVersion returns the release whose code the cluster runs, as far as the API server
+// knows; empty if unknown.
+func (r *Release) BinaryVersion() string { return cmp.Or(r.Emulator, r.ServerVersion) }
+
+// Newer reports whether the release of the cluster is newer than all that this program knows.
+func (r *Release) Newer() bool {
+	minor, known := MinorVersion(r.BinaryVersion())
+	return known && minor > NewestMinor
+}
+
+// SkewOf returns the releases that the kubelets of nodes leave to the API server. Where
+// they are further apart than is supported, To is less than From.
+func SkewOf(nodes []*corev1.Node) Skew {
+	var skew Skew
+	for _, node := range nodes {
+		if kubelet, ok := MinorVersion(node.Status.NodeInfo.KubeletVersion); ok {
+			if skew.From = max(skew.From, kubelet); skew.To == 0 || kubelet+MaxSkew < skew.To {
+				skew.To = kubelet + MaxSkew
+			}
+		}
+	}
+	return skew
+}
+
+// String says what the kubelets leave to the API server.
+func (s Skew) String() string {
+	if s.To < s.From {
+		return fmt.Sprintf("its kubelets, up to 1.%d, are further apart than Kubernetes supports", s.From)
+	}
+	return fmt.Sprintf("kubelets are never newer than the API server and at most %d releases older, so it has 1.%d to 1.%d", MaxSkew, s.From, s.To)
+}
+
+// VersionNote says that a release is answered as another one; empty if it is not.
+func (r *Release) VersionNote() string {
+	if minor, known := MinorVersion(r.BinaryVersion()); known && minor < OldestMinor {
+		return fmt.Sprintf("Kubernetes 1.%d is not supported: answered as 1.%d", minor, OldestMinor)
+	}
+	return ""
+}
+
+// MinorVersion returns 36 for "v1.36.3-gke.100".
+func MinorVersion(gitVersion string) (minor int, ok bool) {
+	parsed, err := version.ParseGeneric(gitVersion)
+	if err != nil || parsed.Major() != 1 {
+		return 0, false
+	}
+	return int(parsed.Minor()), true
+}
+
+// GateSource tells how a feature gate became known, in decreasing authority.
+type GateSource string
+
+const (
+	// GateFromFlag is a gate given with --feature-gates.
+	GateFromFlag GateSource = "flag"
+	// GateFromMetrics is kubernetes_feature_enabled of the API server.
+	GateFromMetrics GateSource = "metrics"
+	// GateFromDefault is the default of the server's version, see gates.go.
+	GateFromDefault GateSource = "default"
+)
+
+// Gate is the setting of one feature gate.
+type Gate struct {
+	Enabled bool       `json:"enabled"`
+	Source  GateSource `json:"source"`
+}
 
 // GateStage is how mature a feature is.
 type GateStage string
@@ -208,16 +344,4 @@ func checkGateName(name string) error {
 		near = "; known are " + strings.Join(known, ", ")
 	}
 	return fmt.Errorf("parse feature gate: %q is not known%s", name, near)
-}
-
-// AssumeVersion makes the snapshot one of a cluster of another version, in
-// which the gates that were detected mean nothing.
-func (s *Snapshot) AssumeVersion(version string) {
-	s.ServerVersion, s.Emulator = version, ""
-	maps.DeleteFunc(s.Gates, func(_ string, gate Gate) bool { return gate.Source == GateFromMetrics })
-	s.Gaps = slices.DeleteFunc(s.Gaps, func(gap Gap) bool { return gap.Resource == ResourceMetrics })
-	if minor, ok := MinorVersion(version); ok && minor > NewestMinor {
-		s.Gaps = append(s.Gaps, Gap{Resource: ResourceMetrics, Reason: fmt.Sprintf(
-			"Kubernetes %s is newer than 1.%d, the newest that this program knows", version, NewestMinor)})
-	}
 }

@@ -1,6 +1,12 @@
 package snapshot
 
 import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
 	corev1 "k8s.io/api/core/v1"
 	policyapi "k8s.io/api/policy/v1"
 	resourceapi "k8s.io/api/resource/v1"
@@ -8,6 +14,7 @@ import (
 	schedulingv1alpha3 "k8s.io/api/scheduling/v1alpha3"
 	schedulingapi "k8s.io/api/scheduling/v1beta1"
 	storageapi "k8s.io/api/storage/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 // Snapshot is the state of a cluster at about one point in time. All objects are of the
@@ -91,28 +98,6 @@ type Snapshot struct {
 	Outlines []*Outline
 }
 
-// Skew has the minor releases that an API server can have, judging by its kubelets: From to
-// To. It is zero if no kubelet is known.
-type Skew struct{ From, To int }
-
-// GateSource tells how a feature gate became known, in decreasing authority.
-type GateSource string
-
-const (
-	// GateFromFlag is a gate given with --feature-gates.
-	GateFromFlag GateSource = "flag"
-	// GateFromMetrics is kubernetes_feature_enabled of the API server.
-	GateFromMetrics GateSource = "metrics"
-	// GateFromDefault is the default of the server's version, see gates.go.
-	GateFromDefault GateSource = "default"
-)
-
-// Gate is the setting of one feature gate.
-type Gate struct {
-	Enabled bool       `json:"enabled"`
-	Source  GateSource `json:"source"`
-}
-
 // Gap is something that could not be read.
 type Gap struct {
 	// Resource is the plural resource name with its group, as in RBAC rules:
@@ -149,6 +134,33 @@ func (s *Snapshot) PlacementGap(further ...string) *Gap {
 		}
 	}
 	return nil
+}
+
+// AssumeVersion makes the snapshot one of a cluster of another version, in
+// which the gates that were detected mean nothing.
+func (s *Snapshot) AssumeVersion(version string) {
+	s.ServerVersion, s.Emulator = version, ""
+	maps.DeleteFunc(s.Gates, func(_ string, gate Gate) bool { return gate.Source == GateFromMetrics })
+	s.Gaps = slices.DeleteFunc(s.Gaps, func(gap Gap) bool { return gap.Resource == ResourceMetrics })
+	if minor, ok := MinorVersion(version); ok && minor > NewestMinor {
+		s.Gaps = append(s.Gaps, Gap{Resource: ResourceMetrics, Reason: fmt.Sprintf(
+			"Kubernetes %s is newer than 1.%d, the newest that this program knows", version, NewestMinor)})
+	}
+}
+
+// Notes say which release is answered as another one, and which objects are left out since
+// no supported release has them.
+func (s *Snapshot) Notes() []string {
+	var notes []string
+	if note := s.VersionNote(); note != "" {
+		notes = append(notes, note)
+	}
+	for _, kind := range slices.Sorted(maps.Keys(s.Skipped)) {
+		if version, name, found := strings.Cut(kind, ", Kind="); found && strings.HasPrefix(version, "resource.k8s.io/v1alpha") {
+			notes = append(notes, fmt.Sprintf("left out: %d × %s of %s, which Kubernetes 1.32 removed", s.Skipped[kind], name, version))
+		}
+	}
+	return notes
 }
 
 // The names that [Gap.Resource] has for what a snapshot holds.
@@ -208,4 +220,28 @@ type Argument struct {
 	Resource  string
 	Namespace string
 	Name      string
+}
+
+// DataPrefix is how the link begins that holds a snapshot in a page of HTML: gzipped JSON in base64.
+const DataPrefix = "data:application/gzip;base64,"
+
+// KindSnapshot is the kind of the header of a saved snapshot.
+const KindSnapshot = "Snapshot"
+
+// Header has the facts of a saved snapshot besides its objects.
+type Header struct {
+	metav1.TypeMeta `json:",inline"`
+	TakenAt         *time.Time `json:"takenAt,omitempty"`
+	ServerVersion   string     `json:"serverVersion,omitempty"`
+	// Emulator is [Release.Emulator].
+	Emulator string `json:"emulator,omitempty"`
+	// Served is [Snapshot.Served].
+	Served []string        `json:"served,omitempty"`
+	Gates  map[string]Gate `json:"gates,omitempty"`
+	Gaps   []Gap           `json:"gaps,omitempty"`
+	// Listed is [Snapshot.Listed].
+	Listed []string `json:"listed,omitempty"`
+	// Objects is the number of the objects that were saved with the header. A file with
+	// fewer is cut short. Nil where it is not known: in files that were written by hand.
+	Objects *int `json:"objects,omitempty"`
 }

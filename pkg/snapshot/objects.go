@@ -1,6 +1,7 @@
 package snapshot
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
@@ -10,6 +11,7 @@ import (
 	schedulingapi "k8s.io/api/scheduling/v1beta1"
 	storageapi "k8s.io/api/storage/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
 // find looks an object up in a list sorted by namespace and name.
@@ -201,4 +203,120 @@ func ownedBy(object metav1.Object, owners []metav1.OwnerReference) bool {
 		}
 	}
 	return false
+}
+
+// Some lists are read only where a pod that waits, or that is about to be
+// created or evicted, depends on them: quotas and limits, which decide whether claims
+// and pods can be created, volumes, the parents of PodGroups, and PodDisruptionBudgets.
+// ComputeDomains are read where a claim can name one, the configuration of device plugins where they may
+// divide devices.
+
+// Annotations of a PersistentVolumeClaim, see pv_helpers.go of
+// k8s.io/component-helpers/storage/volume, which brings listers along.
+const (
+	// BindCompletedAnnotation is on a claim that is bound to its volume.
+	BindCompletedAnnotation = "pv.kubernetes.io/bind-completed"
+	// SelectedNodeAnnotation has the node for which a volume is provisioned.
+	SelectedNodeAnnotation = "volume.kubernetes.io/selected-node"
+)
+
+// OptionalKinds returns the kinds of the lists that are not always read, by resource.
+func OptionalKinds() map[string]string {
+	return map[string]string{
+		ResourceQuotas: "ResourceQuota", ResourceLimitRanges: "LimitRange",
+		ResourceVolumeClaims: "PersistentVolumeClaim", ResourceVolumes: "PersistentVolume", ResourceStorageClasses: "StorageClass",
+		ResourceAutoscalers: AutoscalerKind().Kind, ResourceCompositePodGroups: "CompositePodGroup",
+		ResourceBudgets: "PodDisruptionBudget", ResourceComputeDomains: KindComputeDomain, ResourceCliques: KindClique,
+		ResourceClusterPolicies: ClusterPolicyKind().Kind, ResourcePluginConfigs: "ConfigMap",
+	}
+}
+
+// Unknown says why objects of a resource that is read only where something
+// depends on it may exist in a namespace without being in the snapshot; empty if
+// all of them are there. Cluster-scoped resources have no namespace.
+func (s *Snapshot) Unknown(resource, namespace string) string {
+	if gap := s.Gap(resource); gap != nil && (gap.Namespace == "" || gap.Namespace != namespace) {
+		return gap.Reason
+	}
+	if !slices.Contains(s.Listed, resource) {
+		return "the snapshot does not have them"
+	}
+	return ""
+}
+
+// maxOwners limits how far owners are followed: from the pod of a worker over the
+// StatefulSet of its group and the pod of its leader to the LeaderWorkerSet are four.
+// Owners in files can form a circle.
+const maxOwners = 8
+
+// named returns the part of a list, sorted as [Identify] orders, with that name.
+func named[T metav1.Object](list []T, namespace, name string) []T {
+	compare := func(o T, key [2]string) int {
+		return cmp.Or(strings.Compare(o.GetNamespace(), key[0]), strings.Compare(o.GetName(), key[1]))
+	}
+	from, _ := slices.BinarySearchFunc(list, [2]string{namespace, name}, compare)
+	to := from
+	for to < len(list) && compare(list[to], [2]string{namespace, name}) == 0 {
+		to++
+	}
+	return list[from:to]
+}
+
+// Autoscaler returns the HorizontalPodAutoscaler of a workload, or nil.
+func (s *Snapshot) Autoscaler(w *Workload) *Outline {
+	for _, o := range s.Outlines {
+		if o.Scales(w.GroupVersionKind().GroupKind(), w.Namespace, w.Name) {
+			return o
+		}
+	}
+	return nil
+}
+
+// Outline returns the outline of that kind and name, or nil. The group may be
+// left out.
+func (s *Snapshot) Outline(kind schema.GroupKind, namespace, name string) *Outline {
+	for _, o := range named(s.Outlines, namespace, name) {
+		if o.Of.Kind == kind.Kind && (kind.Group == "" || o.GroupKind() == kind) {
+			return o
+		}
+	}
+	return nil
+}
+
+// Owners lists what an object belongs to: its controller, what controls that, and
+// so on, as far as the snapshot has them.
+func (s *Snapshot) Owners(object metav1.Object) []metav1.OwnerReference {
+	var owners []metav1.OwnerReference
+	for len(owners) < maxOwners {
+		controller := metav1.GetControllerOfNoCopy(object)
+		if controller == nil {
+			break
+		}
+		owners = append(owners, *controller)
+		if object = s.owner(object.GetNamespace(), controller); object == nil {
+			break
+		}
+	}
+	return owners
+}
+
+// owner finds the object that a reference names, nil if the snapshot does not
+// have it, or has another one of that name.
+func (s *Snapshot) owner(namespace string, ref *metav1.OwnerReference) metav1.Object {
+	kind := schema.FromAPIVersionAndKind(ref.APIVersion, ref.Kind).GroupKind()
+	if ref.Kind == "Pod" {
+		if pod := s.Pod(namespace, ref.Name); pod != nil && SameUID(pod.UID, ref.UID) {
+			return pod
+		}
+		return nil
+	}
+	for _, w := range named(s.Workloads, namespace, ref.Name) {
+		if w.GroupVersionKind().GroupKind() == kind && SameUID(w.UID, ref.UID) {
+			return w
+		}
+	}
+	if o := s.Outline(kind, namespace, ref.Name); o != nil && SameUID(o.UID, ref.UID) {
+		return o
+	}
+	return nil
 }
