@@ -73,12 +73,10 @@ func waitingAnswer(r *cause.Row, numbers []int) string {
 		return r.Summary
 	case r.Verdict == api.DoesNotFit && outlook != "" && r.Outlook != api.ConditionUnknown:
 		text = outlook
-	case r.Verdict == api.DoesNotFit:
-		return causeNumbers(r.Causes, numbers)
 	case r.Verdict == api.Blocked && r.First != nil && r.First.Code == api.NodeNotReady:
 		// It may be gone.
 		text = "node not usable"
-	case (r.Verdict == api.Error || r.Verdict == api.Blocked) && r.First != nil && r.First.Code != "":
+	case r.Verdict != api.Undetermined && r.First != nil && r.First.Code != "":
 		text = Words(r.First.Code)
 	}
 	if len(r.Causes) > 0 {

@@ -29,6 +29,7 @@ func TestWaiting(t *testing.T) {
 		{Namespace: "ml", Name: "job/train (2 pods)", Verdict: api.DoesNotFit, Outlook: api.Never, Stage: api.StageAllocation, AgeSeconds: 60, Causes: []int{0}},
 		{Namespace: "dev", Name: "two", Verdict: api.Error, Stage: api.StageAllocation, AgeSeconds: 30, Causes: []int{2}},
 		{Namespace: "dev", Name: "five", Verdict: api.Error, Stage: api.StageAllocation, AgeSeconds: 30, Causes: []int{2}, First: &api.Explanation{Code: api.SelectorError}},
+		{Namespace: "dev", Name: "eight", Verdict: api.DoesNotFit, Stage: api.StageAllocation, AgeSeconds: 30, Causes: []int{2}, First: &api.Explanation{Code: api.ConstraintUnsatisfiable}},
 		{Namespace: "dev", Name: "seven", Verdict: api.Blocked, Stage: api.StagePreparation, AgeSeconds: 30, Causes: []int{2}, First: &api.Explanation{Code: api.PreparationFailed}},
 		{Namespace: "dev", Name: "six", Verdict: api.Fits, Stage: api.StageAllocation, AgeSeconds: 30, Node: "n1", Names: []string{"six-0", "six-1"}},
 		{Namespace: "dev", Name: "three", Verdict: api.Fits, Stage: api.StageAllocation, Node: "n1", Summary: "The allocator picks n1."},
@@ -47,6 +48,7 @@ NAMESPACE   NAME                 STAGE         AGE         ANSWER
 ml          job/train (2 pods)   Allocation    60s         cause 1: never here
 dev         two                  Allocation    30s         cause 1: error
 dev         five                 Allocation    30s         cause 1: selector error
+dev         eight                Allocation    30s         cause 1: constraint unsatisfiable
 dev         seven                Preparation   30s         cause 1: preparation failed
 dev         six                  Allocation    30s         fit, n1 first
 dev         three                Allocation    <unknown>   fits on n1
