@@ -8,14 +8,17 @@ import (
 	"context"
 	"maps"
 	"slices"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/kinds"
 )
 
 // maxStartingNamespaces is in how many namespaces events are read one by one.
@@ -119,16 +122,93 @@ func readEvents(ctx context.Context, r *reader, query eventQuery, known *[]*core
 	return nil
 }
 
-// where returns "in namespace a", or, without a namespace, "at the cluster scope".
-func where(namespace string) string {
-	if namespace == "" {
-		return "at the cluster scope"
-	}
-	return "in namespace " + namespace
-}
-
 // isStarting reports whether a pod has a node, may have devices, and does not run.
 func isStarting(pod *corev1.Pod) bool {
 	return pod.Spec.NodeName != "" && pod.DeletionTimestamp == nil && cmp.Or(pod.Status.Phase, corev1.PodPending) == corev1.PodPending &&
 		(len(pod.Spec.ResourceClaims) > 0 || pod.Status.ExtendedResourceClaimStatus != nil)
+}
+
+// usesExtendedResources reports whether the pod may get a claim from the
+// scheduler.
+func usesExtendedResources(spec *corev1.PodSpec) bool {
+	for _, containers := range [][]corev1.Container{spec.InitContainers, spec.Containers} {
+		for i := range containers {
+			for name := range containers[i].Resources.Requests {
+				if strings.Contains(string(name), "/") {
+					return true
+				}
+			}
+		}
+	}
+	return false
+}
+
+// failedCreates reads into *events which controllers of a namespace report that pods are
+// refused.
+func failedCreates(ctx context.Context, r *reader, namespace string, events *[]*corev1.Event) error {
+	l := r.progress.list(snapshot.ResourceEvents)
+	defer l.finished()
+	options := metav1.ListOptions{FieldSelector: fields.OneTermEqualSelector("reason", failedCreate).String()}
+	err := fetchSelected(ctx, l, options, eventAPI(r.clients, namespace), events)
+	if apierrors.IsForbidden(err) {
+		r.gap(snapshot.Gap{Resource: snapshot.ResourceEvents, Reason: "this user may not list events " + where(namespace)})
+		return nil
+	}
+	return err
+}
+
+// readRefused returns the workloads with devices whose pods the API server refuses, according
+// to events. Without such events nothing is read. A Deployment stands for its ReplicaSets.
+func readRefused(ctx context.Context, r *reader, events []*corev1.Event) []*snapshot.Workload {
+	var refused []*snapshot.Workload
+	// What is refused: of ReplicaSets that a Deployment controls, the Deployment.
+	next := map[objectKey]bool{}
+	for _, event := range events {
+		about := &event.InvolvedObject
+		if event.Reason != failedCreate {
+			continue
+		}
+		next[objectKey{about.APIVersion, about.Kind, about.Namespace, about.Name}] = true
+	}
+	for len(next) > 0 {
+		wanted := next
+		next = map[objectKey]bool{}
+		for kind, keys := range byKind(wanted) {
+			shape := kinds.KnownWorkload(schema.FromAPIVersionAndKind(kind.apiVersion, kind.kind).Group, kind.kind)
+			if shape == kinds.NotWorkload {
+				continue
+			}
+			for key, object := range r.objectsNamed(ctx, keys) {
+				if owner := metav1.GetControllerOf(object); owner != nil && kind.kind == snapshot.KindReplicaSet && owner.Kind == snapshot.KindDeployment {
+					next[objectKey{owner.APIVersion, owner.Kind, key.namespace, owner.Name}] = true
+					continue
+				}
+				data, err := object.MarshalJSON()
+				if err != nil {
+					continue
+				}
+				w, err := kinds.DecodeWorkload(data, shape)
+				if err != nil || len(w.Template.Spec.ResourceClaims) == 0 && !usesExtendedResources(&w.Template.Spec) {
+					continue
+				}
+				kinds.Strip(w)
+				refused = append(refused, w)
+			}
+		}
+	}
+	return refused
+}
+
+// isAbout reports whether one of the workloads has an event.
+func isAbout(event *corev1.Event, workloads []*snapshot.Workload) bool {
+	about := &event.InvolvedObject
+	return slices.ContainsFunc(workloads, func(w *snapshot.Workload) bool {
+		return w.Kind == about.Kind && w.Namespace == about.Namespace && w.Name == about.Name
+	})
+}
+
+// hasPodsThroughOthers reports whether the target is something whose pods are created by
+// other workloads: those have the events.
+func hasPodsThroughOthers(s *snapshot.Snapshot) bool {
+	return len(s.Outlines) > 0 || len(s.Workloads) > 0 && s.Workloads[0].Kind == "CronJob"
 }

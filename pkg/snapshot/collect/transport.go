@@ -8,15 +8,26 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"net/url"
+	"reflect"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
+	resourceapi "k8s.io/api/resource/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	utilnet "k8s.io/apimachinery/pkg/util/net"
+	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/rest"
+
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/kinds"
 )
 
 const (
@@ -184,4 +195,146 @@ func (b *boundedBody) Close() error {
 	b.count = 0
 	b.end()
 	return b.ReadCloser.Close()
+}
+
+// failWhenLost wraps a connection to the API server, so that a connection without an answer
+// is an error at once. Answers with Retry-After are still waited for by client-go.
+func failWhenLost(next http.RoundTripper) http.RoundTripper {
+	return roundTripper(func(request *http.Request) (*http.Response, error) {
+		response, err := next.RoundTrip(request)
+		var network net.Error
+		switch {
+		case err == nil, request.Context().Err() != nil:
+		case utilnet.IsConnectionReset(err), utilnet.IsProbableEOF(err), lostHTTP2Connection(err), errors.As(err, &network) && network.Timeout():
+			return nil, &noAnswerError{err: err}
+		}
+		return response, err
+	})
+}
+
+// settleTime is how long a watch without events goes on before it counts as working. The
+// reflector takes watches that end within a second for broken.
+const settleTime = 2 * time.Second
+
+// settled passes a watch on. It calls heard for each event, works once there was one or it has gone on for
+// some time, and broken if it ends before, unless it only says that its version of
+// the list is too old.
+func settled(events watch.Interface, heard, works func(), broken func(error)) watch.Interface {
+	out := make(chan watch.Event)
+	passed := watch.NewProxyWatcher(out)
+	go func() {
+		defer close(out)
+		defer events.Stop()
+		soon := time.NewTimer(settleTime)
+		defer soon.Stop()
+		pending := true
+		settle := func(outcome func()) {
+			if pending {
+				pending = false
+				outcome()
+			}
+		}
+		for {
+			select {
+			case <-passed.StopChan():
+				return
+			case <-soon.C:
+				settle(works)
+			case event, open := <-events.ResultChan():
+				switch {
+				case !open:
+					settle(func() { broken(&noAnswerError{err: io.EOF}) })
+					return
+				case event.Type == watch.Error:
+					settle(func() { broken(apierrors.FromObject(event.Object)) })
+				default:
+					settle(works)
+				}
+				heard()
+				select {
+				case <-passed.StopChan():
+					return
+				case out <- event:
+				}
+			}
+		}
+	}()
+	return passed
+}
+
+// Lists are long, and of each object the program looks at little. What it does
+// not look at is taken out of a list in the protobuf format while that arrives,
+// object by object, so that it is never decoded. A list in another format, or
+// of another API version, stays as it is: nobody looks at these fields.
+
+// unusedKey is the context key of [withUnused].
+type unusedKey struct{}
+
+// withUnused returns a context for reading without some fields, by resource.
+func withUnused(ctx context.Context, unused map[string][]kinds.Field) context.Context {
+	return context.WithValue(ctx, unusedKey{}, unused)
+}
+
+// nextChunkKey is the context key of [withNextChunk].
+type nextChunkKey struct{}
+
+// withNextChunk returns a context with which found is called as soon as the server says
+// where the next chunk of a list starts, unless the chunk that is read is the last.
+func withNextChunk(ctx context.Context, found func(token string)) context.Context {
+	return context.WithValue(ctx, nextChunkKey{}, found)
+}
+
+// pruneUnused wraps a connection to the API server.
+func pruneUnused(next http.RoundTripper) http.RoundTripper {
+	return roundTripper(func(request *http.Request) (*http.Response, error) {
+		response, err := next.RoundTrip(request)
+		if err != nil || request.Method != http.MethodGet || response.StatusCode != http.StatusOK ||
+			request.URL.Query().Get("watch") != "" || response.Header.Get("Content-Type") != protobufType {
+			return response, err
+		}
+		resource, object := listedAt(request.URL.Path)
+		if object == nil {
+			return response, nil
+		}
+		unused, _ := request.Context().Value(unusedKey{}).(map[string][]kinds.Field)
+		fields := slices.Concat(kinds.NeverRead(resource), unused[resource])
+		nextChunk, _ := request.Context().Value(nextChunkKey{}).(func(string))
+		response.Body = &withoutFields{kinds.NewReader(response.Body, object, fields, nextChunk), response.Body}
+		response.Header.Del("Content-Length")
+		response.ContentLength = -1
+		return response, nil
+	})
+}
+
+type roundTripper func(*http.Request) (*http.Response, error)
+
+func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
+
+const protobufType = "application/vnd.kubernetes.protobuf"
+
+// listedAt tells of which resource there is a list at a path, and what its
+// objects are.
+func listedAt(path string) (resource string, object reflect.Type) {
+	for _, list := range []struct {
+		version, plural, resource string
+		object                    reflect.Type
+	}{
+		{"/api/v1/", "nodes", snapshot.ResourceNodes, reflect.TypeFor[corev1.Node]()},
+		{"/api/v1/", "pods", snapshot.ResourcePods, reflect.TypeFor[corev1.Pod]()},
+		{"/apis/resource.k8s.io/v1/", "resourceslices", snapshot.ResourceSlices, reflect.TypeFor[resourceapi.ResourceSlice]()},
+		{"/apis/resource.k8s.io/v1/", "resourceclaims", snapshot.ResourceClaims, reflect.TypeFor[resourceapi.ResourceClaim]()},
+	} {
+		_, rest, found := strings.Cut(path, list.version)
+		parts := strings.Split(rest, "/")
+		if found && (len(parts) == 1 || len(parts) == 3 && parts[0] == "namespaces") && parts[len(parts)-1] == list.plural {
+			return list.resource, list.object
+		}
+	}
+	return "", nil
+}
+
+// withoutFields is the body of a response with a list.
+type withoutFields struct {
+	io.Reader
+	io.Closer
 }
