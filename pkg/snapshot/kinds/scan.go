@@ -9,7 +9,7 @@ import (
 	"fmt"
 )
 
-// The functions in this file find where JSON values begin and end without
+// Most functions in this file find where JSON values begin and end without
 // decoding them, so that a large List can be cut into items that several
 // goroutines then decode. They check no more of the syntax than that takes:
 // the decoder does the rest.
