@@ -22,11 +22,11 @@ func Kinds(c *cluster.Cluster) [][]*corev1.Pod {
 		}
 	}
 	slices.SortStableFunc(pods, comparePods)
-	q := NewQueue(c, Options{Shares: true, Waiting: pods})
+	sorted := newPodKinds(c, true, pods)
 	at := map[string]int{}
 	var kinds [][]*corev1.Pod
 	for _, pod := range pods {
-		key := q.signature(&Queued{Pod: pod})
+		key := sorted.signature(&Queued{Pod: pod})
 		i, known := at[key]
 		if !known {
 			i, at[key] = len(kinds), len(kinds)

@@ -128,16 +128,16 @@ func (q *Queue) reserve(ctx context.Context, p *Queued) error {
 		p.Kind.nodes = p.Kind.nodes[1:]
 	}
 	if p.Kind.before == nil && q.placeable(p.Kind) {
-		p.Kind.before = q.takers(p.Kind)
+		p.Kind.before = takers(q.order, p.Kind)
 	}
 	p.Before = p.Kind.before
 	return nil
 }
 
-// takers returns the pods that get the devices that pods of a kind could have: equal pods,
-// pods that get the very devices that were picked for it or, if there are neither, pods
-// that get something else of the nodes where it fits.
-func (q *Queue) takers(kind *Kind) []*Queued {
+// takers returns the pods of a queue that get the devices that pods of a kind could have:
+// equal pods, pods that get the very devices that were picked for it or, if there are
+// neither, pods that get something else of the nodes where it fits.
+func takers(queue []*Queued, kind *Kind) []*Queued {
 	picked := map[string]bool{}
 	if placement := kind.Verdict.Placement; placement != nil {
 		for i := range placement.Allocations {
@@ -149,7 +149,7 @@ func (q *Queue) takers(kind *Kind) []*Queued {
 		fits[name] = true
 	}
 	var takers, neighbors []*Queued
-	for _, p := range q.order {
+	for _, p := range queue {
 		if !p.Gets() {
 			continue
 		}
