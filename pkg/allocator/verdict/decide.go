@@ -44,7 +44,7 @@ func Decide(ctx context.Context, c *cluster.Cluster, t *target.Target, selectors
 
 // decideDevices finds the verdict about devices.
 func (v *Verdict) decideDevices(ctx context.Context) error {
-	if v.Settled = v.settlement(); v.Settled == nil {
+	if v.Settled = settlement(v.Question, v.Target); v.Settled == nil {
 		v.Settled = refusal(v.Question)
 	}
 	if v.Settled != nil {

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"slices"
 
-	corev1 "k8s.io/api/core/v1"
 	resourceapi "k8s.io/api/resource/v1"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/target"
@@ -19,18 +18,18 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
-// settlement returns what settles the matter before any node is tried, nil if nothing does.
-// The first one to say something wins.
-func (v *Verdict) settlement() *Settlement {
-	for _, find := range []func() *Settlement{
-		v.withoutPods,
-		v.beyondScheduling,
-		func() *Settlement { return claimProblem(v.Question) },
-		v.deletingTarget,
-		v.unservedPod,
-		v.nothingToAllocate,
+// settlement returns what settles the question about a target before any node is tried, nil if
+// nothing does. The first one to say something wins.
+func settlement(q *eligibility.Question, t *target.Target) *Settlement {
+	for _, find := range []func(*eligibility.Question, *target.Target) *Settlement{
+		withoutPods,
+		beyondScheduling,
+		func(q *eligibility.Question, _ *target.Target) *Settlement { return claimProblem(q) },
+		deletingTarget,
+		unservedPod,
+		nothingToAllocate,
 	} {
-		if s := find(); s != nil {
+		if s := find(q, t); s != nil {
 			return s
 		}
 	}
@@ -39,27 +38,27 @@ func (v *Verdict) settlement() *Settlement {
 
 // withoutPods deals with an object that has no pods, and of which it is not known which pods it
 // creates.
-func (v *Verdict) withoutPods() *Settlement {
-	if v.Pod != nil || v.Target.Creator == nil {
+func withoutPods(q *eligibility.Question, t *target.Target) *Settlement {
+	if q.Pod != nil || t.Creator == nil {
 		return nil
 	}
-	if life := lifecycle.OfCreator(v.Cluster.Snapshot, v.Target.Creator); life.Blocked != nil {
+	if life := lifecycle.OfCreator(q.Cluster.Snapshot, t.Creator); life.Blocked != nil {
 		return &Settlement{Cause: NoPods, Outcome: api.Blocked, Code: life.Blocked.Code, Nodeless: true}
 	}
 	s := &Settlement{Cause: NoPods, Outcome: api.Undetermined, Code: api.NoPods, Nodeless: true}
-	if at := slices.IndexFunc(v.Cluster.Snapshot.Gaps, func(gap snapshot.Gap) bool {
+	if at := slices.IndexFunc(q.Cluster.Snapshot.Gaps, func(gap snapshot.Gap) bool {
 		return gap.Resource == snapshot.ResourcePods || target.MayOwnPods(gap.Resource)
 	}); at >= 0 {
-		s.Gap = &v.Cluster.Snapshot.Gaps[at]
+		s.Gap = &q.Cluster.Snapshot.Gaps[at]
 	}
 	return s
 }
 
 // beyondScheduling deals with pods that the scheduler has done with: those that are bound,
 // finished or on their way out.
-func (v *Verdict) beyondScheduling() *Settlement {
-	pod := v.Pod
-	if v.Target.End != nil {
+func beyondScheduling(q *eligibility.Question, t *target.Target) *Settlement {
+	pod := q.Pod
+	if t.End != nil {
 		return &Settlement{Cause: JobEnded, Outcome: api.Allocated, Nodeless: true, Finished: true}
 	}
 	if pod == nil {
@@ -70,22 +69,22 @@ func (v *Verdict) beyondScheduling() *Settlement {
 		return &Settlement{Cause: PodFinished, Outcome: api.Allocated, Nodeless: true, Finished: true}
 	case pod.Spec.NodeName == "" && pod.DeletionTimestamp != nil:
 		return &Settlement{Cause: PodDeleting, Outcome: api.Error, Code: api.ClaimNotReady}
-	case pod.Spec.NodeName == "", v.Target.IsElsewhere(pod):
+	case pod.Spec.NodeName == "", t.IsElsewhere(pod):
 		return nil
 	default:
-		return v.bound(pod)
+		return boundPod(q)
 	}
 }
 
-// bound deals with a pod on its node: nobody allocates claims for it any more, and the kubelet
+// boundPod deals with a pod on its node: nobody allocates claims for it any more, and the kubelet
 // refuses those that are not the pod's.
-func (v *Verdict) bound(pod *corev1.Pod) *Settlement {
+func boundPod(q *eligibility.Question) *Settlement {
 	var tolerable []error
 	var missing, unreadable error
-	for i := range v.PodClaims {
-		pc := &v.PodClaims[i]
+	for i := range q.PodClaims {
+		pc := &q.PodClaims[i]
 		switch {
-		case pc.ExtendedResources && pc.Generated && lifecycle.Hides(v.Cluster.Snapshot, snapshot.ResourceClaims, pod.Namespace):
+		case pc.ExtendedResources && pc.Generated && lifecycle.Hides(q.Cluster.Snapshot, snapshot.ResourceClaims, q.Pod.Namespace):
 			unreadable = fmt.Errorf("the claim for the extended resources of the pod %w", cluster.ErrClaimUnreadable)
 		case pc.Problem == nil:
 		case errors.Is(pc.Problem, cluster.ErrClaimUnreadable):
@@ -103,7 +102,7 @@ func (v *Verdict) bound(pod *corev1.Pod) *Settlement {
 		return &Settlement{Cause: ClaimProblem, Outcome: api.Error, Code: api.ClaimNotReady, Problems: []error{missing}}
 	case unreadable != nil:
 		return &Settlement{Cause: ClaimProblem, Outcome: api.Undetermined, Code: api.ClaimNotReady, Problems: []error{unreadable}}
-	case len(v.Claims) > 0:
+	case len(q.Claims) > 0:
 		return &Settlement{Cause: NotAllocated, Outcome: api.Blocked, Code: api.ClaimNotReady}
 	default:
 		return &Settlement{Cause: HasDevices, Outcome: api.Allocated, Nodeless: true, Problems: tolerable}
@@ -135,20 +134,20 @@ func claimProblem(q *eligibility.Question) *Settlement {
 
 // deletingTarget settles the matter for a claim that is being deleted: nobody who does not use it
 // already can. What its deletion waits for is a finding.
-func (v *Verdict) deletingTarget() *Settlement {
-	if v.Pod != nil || v.Target.Object.Kind != api.KindClaim || v.PodClaims[0].Claim.DeletionTimestamp == nil {
+func deletingTarget(q *eligibility.Question, t *target.Target) *Settlement {
+	if q.Pod != nil || t.Object.Kind != api.KindClaim || q.PodClaims[0].Claim.DeletionTimestamp == nil {
 		return nil
 	}
-	return &Settlement{Cause: ClaimDeleting, Outcome: api.Blocked, Code: api.ClaimNotReady, Nodeless: v.PodClaims[0].Claim.Status.Allocation != nil}
+	return &Settlement{Cause: ClaimDeleting, Outcome: api.Blocked, Code: api.ClaimNotReady, Nodeless: q.PodClaims[0].Claim.Status.Allocation != nil}
 }
 
 // unservedPod settles the matter for a pod without claims that asks for extended resources which
 // nothing serves: NodeResourcesFit of the scheduler rejects every node.
-func (v *Verdict) unservedPod() *Settlement {
-	if len(v.PodClaims) > 0 || v.Pod == nil {
+func unservedPod(q *eligibility.Question, _ *target.Target) *Settlement {
+	if len(q.PodClaims) > 0 || q.Pod == nil {
 		return nil
 	}
-	names := v.Cluster.Unserved(v.Pod)
+	names := q.Cluster.Unserved(q.Pod)
 	if len(names) == 0 {
 		return nil
 	}
@@ -157,8 +156,8 @@ func (v *Verdict) unservedPod() *Settlement {
 
 // nothingToAllocate settles the matter for allocated claims of no waiting pod, unless the
 // question asks for a node that cannot use them.
-func (v *Verdict) nothingToAllocate() *Settlement {
-	if len(v.Claims) > 0 || v.Pod != nil || v.Target.Only != nil && len(eligibility.Misfits(v.Question, v.Target.Only)) > 0 {
+func nothingToAllocate(q *eligibility.Question, t *target.Target) *Settlement {
+	if len(q.Claims) > 0 || q.Pod != nil || t.Only != nil && len(eligibility.Misfits(q, t.Only)) > 0 {
 		return nil
 	}
 	return &Settlement{Cause: HasDevices, Outcome: api.Allocated, Nodeless: true}
