@@ -13,12 +13,38 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 
+	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/target"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/lifecycle"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 	"github.com/kubectl-dra/kubectl-dra/pkg/whatif"
 )
+
+// Kinds lists the pods that wait for devices of claims, those that share an answer in one
+// list, see [Options.Shares]. Pods and lists are in the order of the queue.
+func Kinds(c *cluster.Cluster) [][]*corev1.Pod {
+	var pods []*corev1.Pod
+	for _, pod := range c.Waiting() {
+		if len(c.Claims.OfPod(pod)) > 0 {
+			pods = append(pods, target.WithClassPriority(c.Snapshot, pod))
+		}
+	}
+	slices.SortStableFunc(pods, comparePods)
+	sorted := newPodKinds(c, true, pods)
+	at := map[string]int{}
+	var kinds [][]*corev1.Pod
+	for _, pod := range pods {
+		key := sorted.signature(&Queued{Pod: pod})
+		i, known := at[key]
+		if !known {
+			i, at[key] = len(kinds), len(kinds)
+			kinds = append(kinds, nil)
+		}
+		kinds[i] = append(kinds[i], pod)
+	}
+	return kinds
+}
 
 // podKinds sorts pods into kinds: the pods of a kind are equal to the scheduler.
 type podKinds struct {
