@@ -17,26 +17,26 @@ import (
 // It only fails if ctx ends; the results until then are in the answer, too.
 func Conform(ctx context.Context, host *node.Host, driver string, opts ConformOptions) (*Conformance, error) {
 	c := &conformer{
-		host: host, opts: opts, out: &Conformance{
+		host: host, opts: &opts, out: &Conformance{
 			TypeMeta: typeMeta("DriverConformance"), Driver: driver, Software: softwareOf(host, &opts), Claims: []Claim{}, Results: []Conformity{},
 		},
-		open: map[Claim]bool{},
+		driver: &testedDriver{host: host, name: driver, opts: &opts, open: map[Claim]bool{}},
 	}
 	for _, claim := range opts.Claims {
 		c.out.Claims = append(c.out.Claims, claimOf(claim))
 	}
-	defer c.cleanUp(context.WithoutCancel(ctx))
+	defer func() { c.out.Results = append(c.out.Results, c.driver.cleanUp(context.WithoutCancel(ctx))...) }()
 	// A driver that is told to unprepare what it is about to prepare may keep it.
 	calling, stop := outlasting(ctx, lastAnswer)
 	defer stop()
 	for _, r := range c.requirements() {
-		c.exchanges = nil
+		c.driver.exchanges = nil
 		v := r.try(calling)
 		if err := ctx.Err(); err != nil {
 			return c.out, err
 		}
 		c.out.Results = append(c.out.Results, Conformity{
-			Name: r.name, State: v.state, Message: v.message, Source: r.source, Needs: v.needs, Exchanges: c.exchanges,
+			Name: r.name, State: v.state, Message: v.message, Source: r.source, Needs: v.needs, Exchanges: c.driver.exchanges,
 		})
 	}
 	return c.out, nil

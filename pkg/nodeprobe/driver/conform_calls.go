@@ -24,8 +24,8 @@ func (c *conformer) registration(ctx context.Context) verdict {
 	if plugin == nil {
 		return verdict{state: found.Checks[0].State, message: found.Checks[0].Message}
 	}
-	c.plugin, c.out.Endpoint = plugin, plugin.Endpoint
-	c.out.Software.Services, c.out.Software.Images = plugin.Versions, c.images(ctx)
+	c.driver.plugin, c.out.Endpoint = plugin, plugin.Endpoint
+	c.out.Software.Services, c.out.Software.Images = plugin.Versions, c.driver.images(ctx)
 	if problems := validation.IsDNS1123Subdomain(plugin.Name); len(plugin.Name) > maxName || len(problems) > 0 {
 		return fails("registers as %q, which is not a valid driver name", plugin.Name)
 	}
@@ -39,19 +39,19 @@ func (c *conformer) versions(context.Context) verdict {
 	if v, none := c.absent(); none {
 		return v
 	}
-	for _, service := range c.plugin.Service.Services {
+	for _, service := range c.driver.plugin.Service.Services {
 		if service.Advertised && service.Served == ServedNo {
 			return fails("it advertises %s, and the server at its endpoint does not have it", service.Name)
 		}
 	}
-	versions := c.plugin.draVersions()
+	versions := c.driver.plugin.draVersions()
 	switch {
 	case len(versions) == 0:
-		return fails("it advertises neither v1.DRAPlugin nor v1beta1.DRAPlugin, only %s", cmp.Or(strings.Join(c.plugin.Versions, ", "), "nothing"))
+		return fails("it advertises neither v1.DRAPlugin nor v1beta1.DRAPlugin, only %s", cmp.Or(strings.Join(c.driver.plugin.Versions, ", "), "nothing"))
 	case versions[0] != drav1.DRAPluginService:
 		return open("it advertises %s and not v1.DRAPlugin, which a driver may choose for kubelets that take it", strings.Join(versions, ", "))
 	}
-	return conforms("it advertises %s, and serves what it advertises", strings.Join(c.plugin.Versions, ", "))
+	return conforms("it advertises %s, and serves what it advertises", strings.Join(c.driver.plugin.Versions, ", "))
 }
 
 // getInfo asks once more: the kubelet does so whenever it sees the socket again.
@@ -59,11 +59,11 @@ func (c *conformer) getInfo(ctx context.Context) verdict {
 	if v, none := c.absent(); none {
 		return v
 	}
-	again := askPlugin(ctx, c.host, c.plugin.Registration.Path, c.opts.Look)
+	again := askPlugin(ctx, c.host, c.driver.plugin.Registration.Path, c.opts.Look)
 	switch {
 	case again.Registration.Answer != node.Answers:
 		return fails("GetInfo fails when it is called again: %s", again.Registration.Message)
-	case again.Type != c.plugin.Type || again.Name != c.plugin.Name || again.Endpoint != c.plugin.Endpoint || !slices.Equal(again.Versions, c.plugin.Versions):
+	case again.Type != c.driver.plugin.Type || again.Name != c.driver.plugin.Name || again.Endpoint != c.driver.plugin.Endpoint || !slices.Equal(again.Versions, c.driver.plugin.Versions):
 		return fails("GetInfo says something else when it is called again")
 	}
 	return conforms("GetInfo says the same when it is called again")
@@ -73,7 +73,7 @@ func (c *conformer) prepare(ctx context.Context) verdict {
 	if v, none := c.absent(); none {
 		return v
 	}
-	call, v := c.call(ctx, PrepareOperation, checkCall, checkReply, checkAllocated)
+	call, v := c.driver.call(ctx, PrepareOperation, checkCall, checkReply, checkAllocated)
 	if call.Error == "" {
 		c.first = call
 	}
@@ -87,7 +87,7 @@ func (c *conformer) cdi(ctx context.Context) verdict {
 	if v, none := c.untried(); none {
 		return v
 	}
-	calls := c.caller()
+	calls := c.driver.caller()
 	calls.resolve(ctx, c.first)
 	if len(calls.done.Checks) == 0 {
 		return open("the reply has no CDI names, which a driver may choose")
@@ -99,8 +99,8 @@ func (c *conformer) prepareTwice(ctx context.Context) verdict {
 	if v, none := c.untried(); none {
 		return v
 	}
-	second, _ := c.call(ctx, PrepareOperation, checkCall)
-	calls := c.caller()
+	second, _ := c.driver.call(ctx, PrepareOperation, checkCall)
+	calls := c.driver.caller()
 	calls.judgeTwice(c.first, second)
 	v := worstOf(calls.done.Checks, checkIdempotent)
 	c.unstable = v.state == node.Problem
@@ -111,7 +111,7 @@ func (c *conformer) unprepare(ctx context.Context) verdict {
 	if v, none := c.untried(); none {
 		return v
 	}
-	_, v := c.call(ctx, UnprepareOperation, checkCall, checkReply)
+	_, v := c.driver.call(ctx, UnprepareOperation, checkCall, checkReply)
 	if v.state == node.OK {
 		return conforms("the claim is unprepared")
 	}
@@ -122,10 +122,10 @@ func (c *conformer) unprepareTwice(ctx context.Context) verdict {
 	if v, none := c.untried(); none {
 		return v
 	}
-	if c.open[claimOf(c.opts.Claims[0])] {
+	if c.driver.open[claimOf(c.opts.Claims[0])] {
 		return untested(NeedUnprepared, "the claim could not be unprepared the first time")
 	}
-	second, v := c.call(ctx, UnprepareOperation, checkCall, checkReply)
+	second, v := c.driver.call(ctx, UnprepareOperation, checkCall, checkReply)
 	if second.Error != "" {
 		return fails("unpreparing a claim a second time fails: %s", second.Error)
 	}
@@ -141,8 +141,8 @@ func (c *conformer) unprepareUnknown(ctx context.Context) verdict {
 	if v, none := c.absent(); none {
 		return v
 	}
-	unknown := c.unknownClaim()
-	replies, err := c.send(ctx, UnprepareOperation, unknown)
+	unknown := unknownClaim(c.opts.Claims[0].Namespace)
+	replies, err := c.driver.send(ctx, UnprepareOperation, unknown)
 	own, replied := replies[unknown.UID]
 	switch {
 	case err != nil:
@@ -164,7 +164,7 @@ func (c *conformer) several(ctx context.Context) verdict {
 		return untested(NeedSecond, "that takes a second claim")
 	}
 	for _, operation := range []Operation{PrepareOperation, UnprepareOperation} {
-		replies, err := c.send(ctx, operation, c.out.Claims...)
+		replies, err := c.driver.send(ctx, operation, c.out.Claims...)
 		if err != nil {
 			return fails("%s of %s in one call fails: %s", method(operation), english.Count(len(c.out.Claims), "claim"), reason(err))
 		}

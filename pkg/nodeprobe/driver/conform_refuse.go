@@ -33,11 +33,11 @@ func (c *conformer) prepareUnallocated(ctx context.Context) verdict {
 
 // refused prepares a claim that must be refused, and unprepares it if it is not.
 func (c *conformer) refused(ctx context.Context, claim Claim, what string) verdict {
-	replies, err := c.send(ctx, PrepareOperation, claim)
+	replies, err := c.driver.send(ctx, PrepareOperation, claim)
 	own, replied := replies[claim.UID]
-	c.forget(ctx, claim)
+	c.driver.forget(ctx, claim)
 	switch {
-	case err != nil && c.broken(ctx):
+	case err != nil && c.driver.broken(ctx):
 		return fails("preparing %s ends the driver: %s", what, reason(err))
 	case err != nil:
 		return conforms("preparing %s fails: %s", what, reason(err))
@@ -47,19 +47,6 @@ func (c *conformer) refused(ctx context.Context, claim Claim, what string) verdi
 		return fails("it prepares %s", what)
 	}
 	return conforms("preparing %s fails: %s", what, clip(own.err))
-}
-
-// forget unprepares a claim that should not have been prepared. If it fails, that is tried
-// once more in the end.
-func (c *conformer) forget(ctx context.Context, claim Claim) {
-	_, _ = c.send(ctx, UnprepareOperation, claim)
-}
-
-// broken reports whether the driver does not answer any more.
-func (c *conformer) broken(ctx context.Context) bool {
-	s := Socket{Path: c.plugin.Endpoint}
-	s.ask(ctx, c.host, c.plugin.Versions, c.opts.Look)
-	return s.Message != ""
 }
 
 // prepareForeign prepares a claim that has devices, but none of the driver. The kubelet
@@ -72,11 +59,11 @@ func (c *conformer) prepareForeign(ctx context.Context) verdict {
 		return untested(NeedForeign, "that takes a claim with devices of another driver")
 	}
 	claim := claimOf(c.opts.Foreign)
-	replies, err := c.send(ctx, PrepareOperation, claim)
+	replies, err := c.driver.send(ctx, PrepareOperation, claim)
 	own := replies[claim.UID]
-	c.forget(ctx, claim)
+	c.driver.forget(ctx, claim)
 	switch {
-	case err != nil && c.broken(ctx):
+	case err != nil && c.driver.broken(ctx):
 		return fails("preparing a claim of another driver ends the driver: %s", reason(err))
 	case err != nil:
 		return conforms("preparing a claim of another driver fails: %s", reason(err))
@@ -93,13 +80,13 @@ func (c *conformer) errorsPerClaim(ctx context.Context) verdict {
 	if v, none := c.untried(); none {
 		return v
 	}
-	known, unknown := c.out.Claims[0], c.unknownClaim()
-	replies, err := c.send(ctx, PrepareOperation, known, unknown)
-	c.forget(ctx, unknown)
+	known, unknown := c.out.Claims[0], unknownClaim(c.opts.Claims[0].Namespace)
+	replies, err := c.driver.send(ctx, PrepareOperation, known, unknown)
+	c.driver.forget(ctx, unknown)
 	good, replied := replies[known.UID]
 	bad, told := replies[unknown.UID]
 	switch {
-	case err != nil && c.broken(ctx):
+	case err != nil && c.driver.broken(ctx):
 		return fails("preparing a claim that does not exist ends the driver: %s", reason(err))
 	case err != nil:
 		return open("one claim that does not exist makes the call fail for all, which a driver may choose, as the upstream helper does: %s", reason(err))

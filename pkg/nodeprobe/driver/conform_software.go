@@ -3,12 +3,7 @@
 
 package driver
 
-import (
-	"context"
-	"slices"
-
-	"github.com/kubectl-dra/kubectl-dra/pkg/nodeprobe/node"
-)
+import "github.com/kubectl-dra/kubectl-dra/pkg/nodeprobe/node"
 
 // softwareOf returns the versions of the cluster and the node, as far as the cluster knows
 // them.
@@ -28,26 +23,4 @@ func softwareOf(host *node.Host, opts *ConformOptions) *Software {
 		}
 	}
 	return s
-}
-
-// images returns the images of the pod whose process listens at the endpoint; nil if it is
-// in no pod, or if that is not known.
-func (c *conformer) images(ctx context.Context) []string {
-	ctx, cancel := context.WithTimeout(ctx, c.opts.Look.timeout())
-	defer cancel()
-	uid := c.host.PodOfServer(ctx, c.plugin.Endpoint, inside(c.host, c.plugin.Endpoint))
-	if uid == "" {
-		return nil
-	}
-	pod := c.host.In(c.opts.Cluster).PodByUID(uid)
-	if pod == nil {
-		return nil
-	}
-	var images []string
-	for i := range pod.Spec.Containers {
-		if image := pod.Spec.Containers[i].Image; !slices.Contains(images, image) {
-			images = append(images, image)
-		}
-	}
-	return images
 }
