@@ -107,83 +107,6 @@ func (f *finder) oneClaim(ctx context.Context) (api.SharingWay, error) {
 	return way, f.decide(ctx, &way, f.newRecipe("shared-claim", f.spec("", nil, nil), true))
 }
 
-// configured returns the way in which the driver shares a device, as its parameters say.
-func (f *finder) configured(ctx context.Context) (api.SharingWay, error) {
-	way := api.SharingWay{Method: api.DriverSettings, Settings: f.settings()}
-	if len(way.Settings) == 0 {
-		way.Reason = "neither the class nor a claim or template for it has parameters for a driver"
-		return way, nil
-	}
-	way.Available = true
-	at := slices.IndexFunc(way.Settings, func(s api.DriverSetting) bool { return s.Objects[0].Kind != "DeviceClass" })
-	switch {
-	case at < 0:
-		way.Notes = append(way.Notes, "the parameters of the class apply to every claim for it: no claim has to name them")
-		return way, nil
-	case len(f.devices) == 0:
-		return way, nil
-	}
-	setting := &way.Settings[at]
-	config := resourceapi.DeviceClaimConfiguration{Requests: []string{request}}
-	config.Opaque = &resourceapi.OpaqueDeviceConfiguration{Driver: setting.Driver}
-	config.Opaque.Parameters.Raw = setting.Parameters
-	way.Notes = append(way.Notes, fmt.Sprintf("the manifest has the parameters of %s", setting.Objects[0].Title()))
-	return way, f.decide(ctx, &way, f.newRecipe("shared-settings", f.spec("", nil, []resourceapi.DeviceClaimConfiguration{config}), true))
-}
-
-// absent says why a way is not there that the devices of the class do not have, and which classes of the
-// same drivers have it. Has reports whether devices of such a class have it.
-func (f *finder) absent(ctx context.Context, way *api.SharingWay, reason string, has func(of *finder) (bool, error)) error {
-	if way.Reason = reason; len(f.devices) == 0 {
-		way.Reason = noDevices
-		return nil
-	}
-	for _, class := range f.Snapshot.Classes {
-		if class.Name == f.class.Name {
-			continue
-		}
-		devices, _, err := f.selected(ctx, class)
-		if err != nil {
-			return err
-		}
-		of := *f
-		of.class = class
-		of.devices = slices.DeleteFunc(devices, func(d *cluster.Device) bool { return !slices.Contains(f.drivers, d.ID.Driver) })
-		switch ok, err := has(&of); {
-		case err != nil:
-			return err
-		case ok:
-			way.OtherClasses = append(way.OtherClasses, class.Name)
-		}
-	}
-	return nil
-}
-
-// gateOff says that devices have something that a feature gate of the cluster hides.
-func gateOff(devices int, what, gate string) string {
-	return fmt.Sprintf("%s %s %s, and feature gate %s is off", english.Count(devices, "device"), english.Plural(devices, "has", "have"), what, gate)
-}
-
-// several reports whether a device takes more than one claim.
-func several(count *api.CopyCount) bool { return count != nil && count.AtLeast > 1 }
-
-// shareable reports whether a device can be allocated several times.
-func shareable(d *cluster.Device) bool { return ptr.Deref(d.AllowMultipleAllocations, false) }
-
-// draws reports whether a device draws on shared counters.
-func draws(d *cluster.Device) bool { return len(d.ConsumesCounters) > 0 }
-
-// matching returns the devices of the class with a property.
-func (f *finder) matching(has func(*cluster.Device) bool) []*cluster.Device {
-	var list []*cluster.Device
-	for _, d := range f.devices {
-		if has(d) {
-			list = append(list, d)
-		}
-	}
-	return list
-}
-
 // kindsMost limits how many kinds of devices are counted.
 const kindsMost = 10
 
@@ -416,6 +339,30 @@ func (f *finder) telling(ctx context.Context, partitions []*cluster.Device) (exp
 	return guarded, true
 }
 
+// configured returns the way in which the driver shares a device, as its parameters say.
+func (f *finder) configured(ctx context.Context) (api.SharingWay, error) {
+	way := api.SharingWay{Method: api.DriverSettings, Settings: f.settings()}
+	if len(way.Settings) == 0 {
+		way.Reason = "neither the class nor a claim or template for it has parameters for a driver"
+		return way, nil
+	}
+	way.Available = true
+	at := slices.IndexFunc(way.Settings, func(s api.DriverSetting) bool { return s.Objects[0].Kind != "DeviceClass" })
+	switch {
+	case at < 0:
+		way.Notes = append(way.Notes, "the parameters of the class apply to every claim for it: no claim has to name them")
+		return way, nil
+	case len(f.devices) == 0:
+		return way, nil
+	}
+	setting := &way.Settings[at]
+	config := resourceapi.DeviceClaimConfiguration{Requests: []string{request}}
+	config.Opaque = &resourceapi.OpaqueDeviceConfiguration{Driver: setting.Driver}
+	config.Opaque.Parameters.Raw = setting.Parameters
+	way.Notes = append(way.Notes, fmt.Sprintf("the manifest has the parameters of %s", setting.Objects[0].Title()))
+	return way, f.decide(ctx, &way, f.newRecipe("shared-settings", f.spec("", nil, []resourceapi.DeviceClaimConfiguration{config}), true))
+}
+
 // objectsMost limits how many objects with the same setting are named.
 const objectsMost = 10
 
@@ -475,4 +422,57 @@ func (f *finder) applies(spec *resourceapi.ResourceClaimSpec, requests []string)
 		}
 	}
 	return false
+}
+
+// absent says why a way is not there that the devices of the class do not have, and which classes of the
+// same drivers have it. Has reports whether devices of such a class have it.
+func (f *finder) absent(ctx context.Context, way *api.SharingWay, reason string, has func(of *finder) (bool, error)) error {
+	if way.Reason = reason; len(f.devices) == 0 {
+		way.Reason = noDevices
+		return nil
+	}
+	for _, class := range f.Snapshot.Classes {
+		if class.Name == f.class.Name {
+			continue
+		}
+		devices, _, err := f.selected(ctx, class)
+		if err != nil {
+			return err
+		}
+		of := *f
+		of.class = class
+		of.devices = slices.DeleteFunc(devices, func(d *cluster.Device) bool { return !slices.Contains(f.drivers, d.ID.Driver) })
+		switch ok, err := has(&of); {
+		case err != nil:
+			return err
+		case ok:
+			way.OtherClasses = append(way.OtherClasses, class.Name)
+		}
+	}
+	return nil
+}
+
+// gateOff says that devices have something that a feature gate of the cluster hides.
+func gateOff(devices int, what, gate string) string {
+	return fmt.Sprintf("%s %s %s, and feature gate %s is off", english.Count(devices, "device"), english.Plural(devices, "has", "have"), what, gate)
+}
+
+// several reports whether a device takes more than one claim.
+func several(count *api.CopyCount) bool { return count != nil && count.AtLeast > 1 }
+
+// shareable reports whether a device can be allocated several times.
+func shareable(d *cluster.Device) bool { return ptr.Deref(d.AllowMultipleAllocations, false) }
+
+// draws reports whether a device draws on shared counters.
+func draws(d *cluster.Device) bool { return len(d.ConsumesCounters) > 0 }
+
+// matching returns the devices of the class with a property.
+func (f *finder) matching(has func(*cluster.Device) bool) []*cluster.Device {
+	var list []*cluster.Device
+	for _, d := range f.devices {
+		if has(d) {
+			list = append(list, d)
+		}
+	}
+	return list
 }
