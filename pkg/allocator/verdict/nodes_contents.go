@@ -53,15 +53,15 @@ func (c *NodeContents) Amended() *NodeContents { return &NodeContents{published:
 
 // Groups puts nodes together that have the same: the same devices in the same order, but
 // for their names and the attributes that nothing looks at. Nodes that are only
-// equivalent, see [Signatures.Equivalent], give these claims the same answer; these do so for
-// all claims that look at no more than these, and whichever pod releases devices or
+// equivalent, see [NodeSignatures.Equivalent], give these claims the same answer; these do
+// so for all claims that look at no more than these, and whichever pod releases devices or
 // tolerates taints. The groups are in the order of the nodes.
 func (c *NodeContents) Groups(q *eligibility.Question, nodes []*corev1.Node) [][]*corev1.Node {
 	groups, _ := c.FewGroups(q, nodes, len(nodes))
 	return groups
 }
 
-// FewGroups returns the groups of [Contents.Groups] if there are not more than that.
+// FewGroups returns the groups of [NodeContents.Groups] if there are not more than that.
 func (c *NodeContents) FewGroups(q *eligibility.Question, nodes []*corev1.Node, most int) (groups [][]*corev1.Node, ok bool) {
 	c.published.lookAt(looksAt(q))
 	if c.of == nil || c.round != c.published.round {
@@ -91,7 +91,7 @@ func (c *NodeContents) FewGroups(q *eligibility.Question, nodes []*corev1.Node, 
 	return groups, true
 }
 
-// GroupsByUse divides what [Contents.Groups] puts together: the nodes of a group
+// GroupsByUse divides what [NodeContents.Groups] puts together: the nodes of a group
 // also have the same misfits, and devices divided in the same way among claims.
 func (c *NodeContents) GroupsByUse(q *eligibility.Question, nodes []*corev1.Node) [][]*corev1.Node {
 	var groups [][]*corev1.Node
