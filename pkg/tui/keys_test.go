@@ -230,13 +230,13 @@ func TestNamesOfViews(t *testing.T) {
 			t.Errorf("the view shown has not its whole name: %s", tabs)
 		}
 		for other, short := range views.ShortNames() {
-			if other != id && !strings.Contains(tabs, views.ID(other).Key()+" "+short) {
+			if other != id && !strings.Contains(tabs, views.ID(other).Key()+short) {
 				t.Errorf("%s is missing: %s", short, tabs)
 			}
 		}
 	}
 	s.send(tea.WindowSizeMsg{Width: 60, Height: 20})
-	s.shows("2  3  4  5  6  7  8  9  [0 teams]")
+	s.shows("1over│2node│3pool│4│5│6pending:10│7│8│9causes:13│[0 teams]")
 }
 
 // TestColumnsOnTheRight expects a mark for columns without room.

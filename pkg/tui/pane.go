@@ -200,7 +200,7 @@ func (p *pane) besides(l *widget.Look, t *widget.Table, list string, whole bool)
 	room := len(lines)
 	if p.under {
 		// What the list leaves is for the pane, too.
-		if used := t.Count() + 1; !whole && used < room {
+		if used := t.Used(); !whole && used < room {
 			lines = lines[:used]
 		}
 		room += p.height - len(lines)

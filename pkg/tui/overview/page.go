@@ -42,6 +42,11 @@ func (p *Page) Resize(width, height, pane int) {
 // WantsNodes reports whether there is so much room that nodes are shown even if they are few.
 func (p *Page) WantsNodes() bool { return p.width >= wide && p.height >= tall && !p.plain }
 
+// HasMap reports whether the map of nodes is on the page.
+func (p *Page) HasMap() bool {
+	return len(p.model.Nodes) > 0 && slices.ContainsFunc(p.layout().left, func(g group) bool { return g.boxes[0].cells != nil })
+}
+
 // HasPane reports whether there is a pane on the right.
 func (p *Page) HasPane() bool { return p.pane > 0 }
 
