@@ -407,9 +407,6 @@ func (s *listScreen) view(h *host) string {
 // has more lines for it than the last one.
 func (s *listScreen) withRemark(h *host, list string) string {
 	lines := s.remarkLines(h)
-	for i, line := range lines {
-		lines[i] = h.look.Say(widget.Faint, line)
-	}
 	if s.legendApart(h) {
 		lines = append(lines, h.look.Legend())
 	}
@@ -426,12 +423,14 @@ func (s *listScreen) remarkLines(h *host) []string {
 	}
 	_, height := s.table.Size()
 	room := height - s.table.Count() - 2
-	wrapped := func(text string) []string {
-		return strings.Split(ansi.Wrap(render.Escape(text), h.width, ""), "\n")
-	}
-	lines := wrapped(remark)
+	lines := strings.Split(ansi.Wrap(render.Escape(remark), h.width, ""), "\n")
+	lines[0] = h.look.Actor(lines[0])
 	if cut := s.cutSentence(); cut != "" {
-		if all := append(wrapped(cut), lines...); len(all) <= room {
+		all := strings.Split(ansi.Wrap(cut, h.width, ""), "\n")
+		for i := range all {
+			all[i] = h.look.Say(widget.Faint, all[i])
+		}
+		if all = append(all, lines...); len(all) <= room {
 			return all
 		}
 	}

@@ -97,12 +97,12 @@ func TestPaneOfSentences(t *testing.T) {
 func TestPaneOfFreeLines(t *testing.T) {
 	s := browse(t, 80, 24)
 	s.keys("6")
-	s.shows("Outlook: Not by waiting", "1/10 rows, 10 pods")
+	s.shows("1 you   request 4 devices instead of 8 in request gpus (fits on gpu-03)", "1/10 rows, 10 pods")
 	s.keys("9")
 	s.shows("you: request 4 devices")
 	s.lacks("ConstraintUnsatisfiable")
 	s.keys("6", "p")
-	s.lacks("Outlook")
+	s.lacks("1 you   request 4 devices")
 }
 
 // TestRemarkInFreeLines writes what there is to say about a row in the lines below the list, whole,

@@ -128,6 +128,13 @@ func FindCauses(ctx context.Context, c *cluster.Cluster, namespace string) (*Cau
 			row.First = &shared
 		}
 		row.First = widget.Trim(row.First)
+		if len(row.First.Remedies) == 0 && len(row.First.NextSteps) == 0 {
+			for _, at := range row.Causes {
+				if next := found.Status.Causes[at].NextStep; next != nil {
+					row.First.NextSteps = append(row.First.NextSteps, *next)
+				}
+			}
+		}
 	}
 	return out, found, nil
 }

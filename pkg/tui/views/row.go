@@ -29,7 +29,7 @@ func RowText(ctx context.Context, p *live.Picture, l *widget.Look, c widget.Cont
 	var lines []string
 	if explained, ok := c.(Explainer); ok {
 		for _, line := range explained.Lines(l, row, width) {
-			lines = append(lines, whole(l, line, width)...)
+			lines = append(lines, l.Whole(line, width)...)
 		}
 		if lines != nil {
 			return lines
@@ -47,18 +47,6 @@ func RowText(ctx context.Context, p *live.Picture, l *widget.Look, c widget.Cont
 		lines = append(lines, ansi.Truncate(line, width, l.Glyphs.More))
 	}
 	return lines
-}
-
-// whole returns a line on as many lines as it needs. Only words of commands are longer than a line.
-func whole(l *widget.Look, line string, width int) []string {
-	if ansi.StringWidth(line) <= width {
-		return []string{line}
-	}
-	parts := strings.Split(ansi.Hardwrap(ansi.Strip(line), max(width, 1), true), "\n")
-	for i := range parts {
-		parts[i] = l.Say(widget.Faint, parts[i])
-	}
-	return parts
 }
 
 // breaks are where a value that is too long for a line may be cut, besides spaces and hyphens.
