@@ -106,6 +106,9 @@ func (s *pageScreen) actions(h *host) []action {
 		{k.left, keysMove, just(func() { s.pager.ScrollLeft(8) })},
 		{k.right, keysMove, just(func() { s.pager.ScrollRight(8) })},
 	}
+	if s.text.Of != nil {
+		actions = append(actions, action{k.copy, keysCloser, func() tea.Cmd { return copyStep(h, s.text.Of) }})
+	}
 	if s.text.Again {
 		actions = append(actions, action{k.again, keysCloser, func() tea.Cmd { return s.load(h) }})
 	}
@@ -141,6 +144,9 @@ func (s *pageScreen) foot(h *host) string {
 
 func (s *pageScreen) bindings(h *host) []key.Binding {
 	keys := []key.Binding{h.keys.down, h.keys.pageDown}
+	if s.text.Of != nil {
+		keys = append(keys, h.keys.copy)
+	}
 	if s.text.Again {
 		keys = append(keys, h.keys.again)
 	}
