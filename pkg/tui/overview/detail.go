@@ -31,6 +31,9 @@ func (p *Page) remark(l *screen, most int) []string {
 		}
 	}
 	description, step := paragraphs[0], paragraphs[1]
+	if b.name == "causes" && len(step) > 0 && p.showsAll(b, at) {
+		description = nil
+	}
 	least := 1
 	if most == 1 && len(step) > 0 {
 		least = 0

@@ -259,11 +259,11 @@ func (p *Page) draw(b *box) []string {
 		}
 	}
 	if hidden := b.count - b.shown; hidden > 0 && b.hasRest() {
-		text := p.look.Glyphs.More + english.Thousands(hidden) + " more"
+		text := english.Thousands(hidden) + " more"
 		if b.rest != nil {
-			text += b.rest(b.shown)
+			text = b.rest(b.shown)
 		}
-		lines = append(lines, p.row("  "+p.look.Say(widget.Faint, text), keys[b.shown], b.width))
+		lines = append(lines, p.row("  "+p.look.Say(widget.Faint, p.look.Glyphs.More+text), keys[b.shown], b.width))
 	}
 	if b.count == 0 {
 		lines = append(lines, p.none(b)...)

@@ -39,6 +39,9 @@ func RowText(ctx context.Context, p *live.Picture, l *widget.Look, c widget.Cont
 	more = l.Recolor(more)
 	if !known {
 		lines = columnLines(l, c, row, shown, width)
+		if title := titleOf(c, row, shown); len(lines) > 0 && title != "" {
+			lines = slices.Insert(lines, 0, l.Say(widget.Strong, ansi.Truncate(title, width, l.Glyphs.More)))
+		}
 	}
 	if len(lines) > 0 {
 		lines = append(lines, "")
@@ -47,6 +50,19 @@ func RowText(ctx context.Context, p *live.Picture, l *widget.Look, c widget.Cont
 		lines = append(lines, ansi.Truncate(line, width, l.Glyphs.More))
 	}
 	return lines
+}
+
+// titleOf returns the pinned columns of a row; empty if one of them stands among those that are not
+// shown.
+func titleOf(c widget.Content, row int, shown map[int]bool) string {
+	var names []string
+	for column := range min(c.Pinned(), len(c.Columns())) {
+		if !shown[column] {
+			return ""
+		}
+		names = append(names, c.Cell(row, column))
+	}
+	return strings.Join(names, "/")
 }
 
 // breaks are where a value that is too long for a line may be cut, besides spaces and hyphens.
