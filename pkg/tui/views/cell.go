@@ -55,6 +55,9 @@ func NodeCell(l *widget.Look, n *inventory.Node) widget.HeatCell {
 		cell.Mark, cell.Alone = l.Glyphs.Closed, digit
 	case inventory.DevicesInTrouble:
 		cell.Mark, cell.Alone = l.Glyphs.Tainted, digit
+		if n.Devices.Unhealthy+n.Devices.Unusable > 0 {
+			cell.MarkTone = widget.Bad
+		}
 	case inventory.TaintedNode:
 		cell.Mark, cell.MarkTone = nodeTaintSign, widget.Faint
 	case inventory.NoTrouble:
