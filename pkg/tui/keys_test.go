@@ -242,16 +242,18 @@ func TestNamesOfViews(t *testing.T) {
 // TestColumnsOnTheRight expects a mark for columns without room.
 func TestColumnsOnTheRight(t *testing.T) {
 	s := browse(t, 80, 24)
-	s.keys("3")
+	s.keys("3", "down")
 	if titles := s.lines()[2]; !strings.HasSuffix(titles, "…") {
 		t.Errorf("it does not show that there are more columns: %s", titles)
 	}
+	s.shows("l shows more columns")
 	for range 8 {
 		s.keys("l")
 	}
 	if titles := s.lines()[2]; strings.HasSuffix(titles, "…") {
 		t.Errorf("it shows more columns than there are: %s", titles)
 	}
+	s.lacks("more columns")
 }
 
 // TestHelpSearch finds keys by what they do or how they are called, and leaves the help as

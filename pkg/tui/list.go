@@ -553,11 +553,18 @@ func (s *listScreen) foot(h *host) string {
 	if remark := s.table.Remark(); remark != "" && !s.pane.shows(&s.table) && len(s.remarkLines(h)) == 0 {
 		return h.look.Say(widget.Faint, h.oneLine(text+"   "+remark))
 	}
-	foot := []string{h.look.Say(widget.Faint, h.oneLine(text))}
+	parts := []string{h.look.Say(widget.Faint, h.oneLine(text))}
 	if s.id == views.Causes {
-		foot = append(foot, views.Severities(&h.look, s.shown.Causes)...)
+		parts = append(parts, views.Severities(&h.look, s.shown.Causes)...)
 	}
-	return ansi.Truncate(strings.Join(foot, "   "), h.width, h.look.Glyphs.More)
+	foot := strings.Join(parts, "   ")
+	if keys := h.keys.right.Keys(); s.table.HasMore() {
+		hint := "   " + h.look.Say(widget.Faint, keys[len(keys)-1]+" shows more columns")
+		if ansi.StringWidth(foot+hint) <= h.width {
+			foot += hint
+		}
+	}
+	return ansi.Truncate(foot, h.width, h.look.Glyphs.More)
 }
 
 // causesAge says of when causes are, where the cluster has changed since.

@@ -110,7 +110,7 @@ func TestPaneOfFreeLines(t *testing.T) {
 func TestRemarkInFreeLines(t *testing.T) {
 	s := browse(t, 80, 24)
 	s.keys("6", "p")
-	s.shows("pcieRoot. Node\ngpu-03 has 8 available, at most 4 with the same resource.kubernetes.io/pcieRoot.\n1/10 rows, 10 pods\n")
+	s.shows("pcieRoot. Node\ngpu-03 has 8 available, at most 4 with the same resource.kubernetes.io/pcieRoot.\n1/10 rows, 10 pods   l shows more columns\n")
 	s.send(tea.WindowSizeMsg{Width: 80, Height: 17})
 	s.shows("1/10 rows, 10 pods   Request gpus")
 }

@@ -58,10 +58,12 @@ func (m *Model) where() string {
 	return pathLine(&m.look, titles, m.width)
 }
 
-// counts returns the numbers beside the names of views: the pods that wait, and the causes.
+// counts returns the numbers beside the names of views: the pods that wait or cannot work with their
+// devices, and the causes.
 func (m *Model) counts() map[views.ID]int {
 	counts := map[views.ID]int{views.Pending: m.live.WaitingPods(m.namespace)}
 	if found := m.causes(); found != nil {
+		counts[views.Pending] += found.Blocked()
 		counts[views.Causes] = len(found.Lines)
 	}
 	return counts

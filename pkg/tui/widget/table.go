@@ -225,6 +225,9 @@ func (t *Table) Scroll(by int) {
 	t.leftmost = min(max(t.leftmost+by, 0), max(len(t.content.Columns())-t.content.Pinned()-1, 0))
 }
 
+// HasMore reports whether there are columns on the right that are not shown, or more of the last one.
+func (t *Table) HasMore() bool { return t.content != nil && !t.whole(t.layout()) }
+
 // whole reports whether the last column is shown in full.
 func (t *Table) whole(places []place) bool {
 	last := places[len(places)-1]
