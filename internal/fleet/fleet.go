@@ -35,13 +35,12 @@ const (
 // on; claim i is claim-i, its pod pod-i.
 func Fleet(nodes, devicesPerNode, claims int) *snapshot.Snapshot {
 	s := &snapshot.Snapshot{
-		Source:        "fleet",
-		TakenAt:       moment(0),
-		ServerVersion: "v1.37.1",
-		Gates: map[string]snapshot.Gate{
+		Source: "fleet",
+		Clock:  snapshot.Clock{TakenAt: moment(0)},
+		Release: snapshot.Release{ServerVersion: "v1.37.1", Gates: map[string]snapshot.Gate{
 			"DynamicResourceAllocation": {Enabled: true, Source: snapshot.GateFromMetrics},
 			"DRAPrioritizedList":        {Enabled: true, Source: snapshot.GateFromMetrics},
-		},
+		}},
 		Classes: []*resourceapi.DeviceClass{class()},
 	}
 	for i := range Namespaces {

@@ -26,8 +26,8 @@ import (
 // device has.
 func Random(seed uint64) *Case {
 	g := &generator{Rand: rand.New(rand.NewPCG(seed, 7)), on: map[string]bool{}, snap: &snapshot.Snapshot{
-		Source: fmt.Sprintf("seed %d", seed), ServerVersion: "v1.37.1",
-		TakenAt: time.Date(2026, 7, 1, 12, 0, 0, 0, time.UTC), Gates: map[string]snapshot.Gate{},
+		Source: fmt.Sprintf("seed %d", seed), Release: snapshot.Release{ServerVersion: "v1.37.1", Gates: map[string]snapshot.Gate{}},
+		Clock: snapshot.Clock{TakenAt: time.Date(2026, 7, 1, 12, 0, 0, 0, time.UTC)},
 	}}
 	features := Features()
 	for range 3 + g.IntN(6) {

@@ -39,7 +39,7 @@ func Taken() time.Time { return time.Date(2026, 7, 1, 12, 0, 0, 0, time.UTC) }
 // namespace and a class for all devices of [Driver].
 func Cluster(objects ...any) *snapshot.Snapshot {
 	s := &snapshot.Snapshot{
-		Source: "a test", ServerVersion: "v1.37.1", TakenAt: Taken(), Gates: map[string]snapshot.Gate{},
+		Source: "a test", Release: snapshot.Release{ServerVersion: "v1.37.1", Gates: map[string]snapshot.Gate{}}, Clock: snapshot.Clock{TakenAt: Taken()},
 		Listed:     []string{snapshot.ResourceQuotas, snapshot.ResourceLimitRanges, snapshot.ResourceVolumeClaims, snapshot.ResourceVolumes, snapshot.ResourceStorageClasses, snapshot.ResourceAutoscalers, snapshot.ResourceBudgets, snapshot.ResourceCompositePodGroups},
 		Namespaces: []*corev1.Namespace{{ObjectMeta: metav1.ObjectMeta{Name: Namespace}}},
 		Classes:    []*resourceapi.DeviceClass{Class(ClassGPU, Driver)},
@@ -51,7 +51,7 @@ func Cluster(objects ...any) *snapshot.Snapshot {
 // Snapshot builds a snapshot with nothing but the objects. All gates but the one
 // for the whole API are off unless named with [Gates].
 func Snapshot(objects ...any) *snapshot.Snapshot {
-	s := &snapshot.Snapshot{ServerVersion: "v1.37.1", Gates: map[string]snapshot.Gate{}}
+	s := &snapshot.Snapshot{Release: snapshot.Release{ServerVersion: "v1.37.1", Gates: map[string]snapshot.Gate{}}}
 	for _, name := range snapshot.KnownGates() {
 		if name != "DynamicResourceAllocation" {
 			s.Gates[name] = snapshot.Gate{Source: snapshot.GateFromFlag}

@@ -8,9 +8,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	resourceapi "k8s.io/api/resource/v1"
+	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/dynamic-resource-allocation/resourceclaim"
+	"k8s.io/utils/ptr"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/whatif"
@@ -141,4 +147,85 @@ func (a *Attempt) claimsOn(node *corev1.Node) (r *whatif.Reservation, pending []
 		r.Claims = append(r.Claims, part)
 	}
 	return r, pending, true
+}
+
+// Victims returns the pods on a node, out of some, that would have to be deleted for
+// another one to fit there; none of them can stay. Pods of the highest priority stay first,
+// and of these the oldest, as in preemption
+// (pkg/scheduler/framework/plugins/defaultpreemption). It is nil if the pod does not fit
+// with all of them deleted, or fits with none of them deleted.
+func Victims(ctx context.Context, c *cluster.Cluster, pod *corev1.Pod, node *corev1.Node, from []*corev1.Pod) ([]*corev1.Pod, error) {
+	fits := func(without []*corev1.Pod) (bool, error) {
+		after := c
+		if len(without) > 0 {
+			after = c.Amended(whatif.Delete(c.Snapshot, without))
+		}
+		r, err := NewAttempt(after, pod).On(ctx, node)
+		var undecided *UndecidedError
+		if errors.As(err, &undecided) {
+			err = nil
+		}
+		return r != nil, err
+	}
+	victims := slices.SortedStableFunc(slices.Values(from), func(a, b *corev1.Pod) int {
+		return cmp.Or(
+			cmp.Compare(ptr.Deref(b.Spec.Priority, 0), ptr.Deref(a.Spec.Priority, 0)),
+			started(a).Compare(started(b)),
+			strings.Compare(a.Name, b.Name),
+		)
+	})
+	if ok, err := fits(victims); !ok || err != nil {
+		return nil, err
+	}
+	for i := 0; i < len(victims); {
+		others := slices.Delete(slices.Clone(victims), i, i+1)
+		ok, err := fits(others)
+		switch {
+		case err != nil:
+			return nil, err
+		case ok:
+			victims = others
+		default:
+			i++
+		}
+	}
+	return victims, nil
+}
+
+// started returns since when a pod runs, as far as that is known.
+func started(pod *corev1.Pod) time.Time {
+	if pod.Status.StartTime != nil {
+		return pod.Status.StartTime.Time
+	}
+	return pod.CreationTimestamp.Time
+}
+
+// Score returns the score that the scheduler's dynamicresources plugin gives a node before
+// normalization: the sooner an alternative of a prioritized list comes, the more points it
+// brings. Claims are all of the pod's in order, allocations those that [Allocator.Check]
+// gave for the ones without an allocation.
+func Score(claims []*resourceapi.ResourceClaim, allocations []resourceapi.AllocationResult) int64 {
+	var score int64
+	for _, claim := range claims {
+		allocation := claim.Status.Allocation
+		if allocation == nil {
+			if len(allocations) == 0 {
+				break
+			}
+			allocation, allocations = &allocations[0], allocations[1:]
+		}
+		chosen := sets.New[string]()
+		for i := range allocation.Devices.Results {
+			chosen.Insert(allocation.Devices.Results[i].Request)
+		}
+		for i := range claim.Spec.Devices.Requests {
+			request := &claim.Spec.Devices.Requests[i]
+			for j := range request.FirstAvailable {
+				if chosen.Has(resourceclaim.CreateSubRequestRef(request.Name, request.FirstAvailable[j].Name)) {
+					score += int64(resourceapi.FirstAvailableDeviceRequestMaxSize - j)
+				}
+			}
+		}
+	}
+	return score
 }

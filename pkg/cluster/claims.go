@@ -23,6 +23,7 @@ import (
 	"k8s.io/klog/v2"
 	"k8s.io/utils/ptr"
 
+	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
@@ -390,4 +391,62 @@ func (c *Claims) groupsUseClaims() bool {
 // reserved for the pod's group: nothing else shows that groups can use claims.
 func (c *Claims) ReservedByAssumption(claim *resourceapi.ResourceClaim, pod *corev1.Pod) bool {
 	return c.Reserved(claim, pod) && !resourceclaim.IsReservedForPod(pod, claim, c.gates.Enabled(GateWorkloadClaims))
+}
+
+// ConsumerKind returns the kind of a claim's consumer as messages have it: "pod". The
+// reference only has the name of the resource.
+func ConsumerKind(c *resourceapi.ResourceClaimConsumerReference) string {
+	return strings.TrimSuffix(c.Resource, "s")
+}
+
+// ConsumerName returns the name of a consumer of a claim: "pod/train-0".
+func ConsumerName(c *resourceapi.ResourceClaimConsumerReference) string {
+	return ConsumerKind(c) + "/" + c.Name
+}
+
+// Consumers lists the consumers that a claim is reserved for, nil if there are none.
+func Consumers(claim *resourceapi.ResourceClaim) []api.ObjectRef {
+	var consumers []api.ObjectRef
+	for i := range claim.Status.ReservedFor {
+		c := &claim.Status.ReservedFor[i]
+		kind := ConsumerKind(c)
+		switch c.Resource {
+		case "pods":
+			kind = api.KindPod
+		case "podgroups":
+			kind = api.KindPodGroup
+		}
+		consumers = append(consumers, api.Ref(kind, claim.Namespace, c.Name).In(c.APIGroup))
+	}
+	return consumers
+}
+
+// podClaimAnnotation is set by the controller that makes claims from templates.
+const podClaimAnnotation = "resource.kubernetes.io/pod-claim-name"
+
+// plannedAnnotation is on a claim that does not exist yet. Its value is the name of the
+// ResourceClaimTemplate, empty for the claim for extended resources.
+const plannedAnnotation = "dra.kubectl.dev/planned-claim"
+
+// Planned marks a claim as not yet created, from a template or, if that is empty, for
+// extended resources. It needs a name that no other claim of the pod has; it is neither the
+// final name nor shown to anybody.
+func Planned(claim *resourceapi.ResourceClaim, template string) {
+	snapshot.Annotate(claim, plannedAnnotation, []string{template})
+}
+
+// IsPlanned reports whether a claim does not exist yet, and from which template it will be
+// made, empty for the claim for extended resources.
+func IsPlanned(claim *resourceapi.ResourceClaim) (template string, planned bool) {
+	template, planned = claim.Annotations[plannedAnnotation]
+	return template, planned && claim.UID == ""
+}
+
+// ClaimTitle identifies a claim of a pod by the name of the claim or, if that does not
+// exist yet, of the entry in the pod's spec.resourceClaims.
+func ClaimTitle(claim *resourceapi.ResourceClaim) string {
+	if _, planned := IsPlanned(claim); planned {
+		return claim.Annotations[podClaimAnnotation]
+	}
+	return claim.Name
 }

@@ -7,11 +7,13 @@ import (
 	"testing"
 	"time"
 
+	gocmp "github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	resourceapi "k8s.io/api/resource/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	tc "github.com/kubectl-dra/kubectl-dra/internal/testcluster"
+	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
@@ -118,5 +120,24 @@ func TestReservedForGroup(t *testing.T) {
 		if a.Claims.Reserved(c.ResourceClaim, tc.Pod("q", tc.InGroup("h"))) {
 			t.Errorf("%s: reserved for another group", name)
 		}
+	}
+}
+
+func TestConsumers(t *testing.T) {
+	claim := &resourceapi.ResourceClaim{ObjectMeta: metav1.ObjectMeta{Namespace: "ml"}}
+	if consumers := Consumers(claim); consumers != nil {
+		t.Errorf("a claim that is not reserved has the consumers %v", consumers)
+	}
+	claim.Status.ReservedFor = []resourceapi.ResourceClaimConsumerReference{
+		{Resource: "pods", Name: "train-0"},
+		{APIGroup: "scheduling.k8s.io", Resource: "podgroups", Name: "gang"},
+		{APIGroup: "example.com", Resource: "gizmos", Name: "one"},
+	}
+	if diff := gocmp.Diff([]api.ObjectRef{
+		api.Ref("Pod", "ml", "train-0"),
+		api.Ref("PodGroup", "ml", "gang"),
+		api.Ref("gizmo", "ml", "one").In("example.com"),
+	}, Consumers(claim)); diff != "" {
+		t.Error(diff)
 	}
 }

@@ -46,9 +46,8 @@ const (
 
 // Gates are the feature gates of a cluster, and their effect on the allocator.
 type Gates struct {
-	// snap has the versions and the gates of a snapshot, and nothing else: clusters that
-	// share it would keep each other in memory.
-	snap *snapshot.Snapshot
+	// release is a copy: clusters that shared a snapshot would keep each other in memory.
+	release snapshot.Release
 	// known has the gates that affect allocation.
 	known map[string]snapshot.Gate
 	features
@@ -79,8 +78,8 @@ func (f *features) stable() bool { return f.channel == ChannelStable }
 
 func newGates(snap *snapshot.Snapshot, behaviors map[Behavior]bool) *Gates {
 	g := &Gates{
-		snap:  &snapshot.Snapshot{ServerVersion: snap.ServerVersion, Emulator: snap.Emulator, Skew: snap.Skew, OtherRelease: snap.OtherRelease, Gates: snap.Gates},
-		known: map[string]snapshot.Gate{},
+		release: snap.Release,
+		known:   map[string]snapshot.Gate{},
 	}
 	for _, name := range []string{
 		GateAdminAccess, GateBindingConditions, GateCompatibilityGroups, GateConsumableCapacity,
@@ -112,7 +111,7 @@ func newGates(snap *snapshot.Snapshot, behaviors map[Behavior]bool) *Gates {
 // sameIn reports whether another snapshot has the same gates, which is faster than
 // comparing their effects.
 func (g *Gates) sameIn(snap *snapshot.Snapshot) bool {
-	return snap.ServerVersion == g.snap.ServerVersion && snap.BinaryVersion() == g.snap.BinaryVersion() && snap.Skew == g.snap.Skew && snap.OtherRelease == g.snap.OtherRelease && maps.Equal(snap.Gates, g.snap.Gates)
+	return snap.ServerVersion == g.release.ServerVersion && snap.BinaryVersion() == g.release.BinaryVersion() && snap.Skew == g.release.Skew && snap.OtherRelease == g.release.OtherRelease && maps.Equal(snap.Gates, g.release.Gates)
 }
 
 // channelOf returns the first channel, from stable to experimental, that supports all
@@ -150,11 +149,11 @@ type Features struct {
 func (g *Gates) Features() Features { return g.enabled() }
 
 func (g *Gates) findFeatures() Features {
-	f := Features{Library: Library, Channel: g.channel, Cluster: g.snap.ServerVersion}
+	f := Features{Library: Library, Channel: g.channel, Cluster: g.release.ServerVersion}
 	weakest := -1
 	order := []snapshot.GateSource{snapshot.GateFromFlag, snapshot.GateFromMetrics, snapshot.GateFromDefault}
 	for name, gate := range g.known {
-		if gate.Enabled && g.snap.HasGate(name) {
+		if gate.Enabled && g.release.HasGate(name) {
 			f.Enabled = append(f.Enabled, name)
 		}
 		weakest = max(weakest, slices.Index(order, gate.Source))
@@ -171,7 +170,7 @@ func (g *Gates) Enabled(gate string) bool {
 	if known, ok := g.known[gate]; ok {
 		return known.Enabled
 	}
-	return g.snap.Gate(gate).Enabled
+	return g.release.Gate(gate).Enabled
 }
 
 // Channel returns the implementation of the allocator that the gates select.

@@ -32,9 +32,9 @@ func TestFeatures(t *testing.T) {
 			want: Features{Library: Library, Channel: "experimental", Cluster: "v1.37.1", Source: "flag", Enabled: []string{GateListTypeAttributes}},
 		},
 		"defaults of a version, one gate from the metrics": {
-			snap: &snapshot.Snapshot{ServerVersion: "v1.34.2", Gates: map[string]snapshot.Gate{
+			snap: &snapshot.Snapshot{Release: snapshot.Release{ServerVersion: "v1.34.2", Gates: map[string]snapshot.Gate{
 				GateDeviceTaints: {Enabled: true, Source: snapshot.GateFromMetrics},
-			}},
+			}}},
 			want: Features{
 				Library: Library, Channel: "stable", Cluster: "v1.34.2", Source: "default",
 				Enabled: []string{GateAdminAccess, GateDeviceTaints, GatePrioritizedList, GateDeviceStatus, GateFilterTimeout},

@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/apimachinery/pkg/util/validation"
 	resourcehelper "k8s.io/component-helpers/resource"
 	"k8s.io/utils/ptr"
 
@@ -413,4 +414,46 @@ type domain struct{ key, value string }
 func domainOf(node *corev1.Node, key string) (domain, bool) {
 	value, found := node.Labels[key]
 	return domain{key, value}, found
+}
+
+// extendedFromDRA lists the extended resources that the scheduler has given a pod from
+// devices. If it does so for one container, it does so for all.
+func extendedFromDRA(pod *corev1.Pod) []corev1.ResourceName {
+	if pod.Status.ExtendedResourceClaimStatus == nil {
+		return nil
+	}
+	var names []corev1.ResourceName
+	for _, mapping := range pod.Status.ExtendedResourceClaimStatus.RequestMappings {
+		if name := corev1.ResourceName(mapping.ResourceName); !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// isDRAExtendedResource reports whether the name of a resource can stand for a
+// DeviceClass: an extended resource, or the implicit name of a class.
+func isDRAExtendedResource(name corev1.ResourceName) bool {
+	return IsExtendedResource(name) || strings.HasPrefix(string(name), resourceapi.ResourceDeviceClassPrefix)
+}
+
+// IsExtendedResource reports whether a name is an extended resource, as
+// IsExtendedResourceName of pkg/apis/core/v1/helper of Kubernetes does.
+func IsExtendedResource(name corev1.ResourceName) bool {
+	text := string(name)
+	if !strings.Contains(text, "/") || strings.Contains(text, corev1.ResourceDefaultNamespacePrefix) ||
+		strings.HasPrefix(text, corev1.DefaultResourceRequestsPrefix) {
+		return false
+	}
+	return len(validation.IsQualifiedName(corev1.DefaultResourceRequestsPrefix+text)) == 0
+}
+
+// isScalarResource reports whether the scheduler counts a resource as a whole
+// number besides cpu, memory and ephemeral storage.
+func isScalarResource(name corev1.ResourceName) bool {
+	text := string(name)
+	return IsExtendedResource(name) ||
+		strings.HasPrefix(text, corev1.ResourceHugePagesPrefix) ||
+		strings.Contains(text, corev1.ResourceDefaultNamespacePrefix) ||
+		strings.HasPrefix(text, corev1.ResourceAttachableVolumesPrefix)
 }

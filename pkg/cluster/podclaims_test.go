@@ -6,6 +6,7 @@ package cluster
 import (
 	"errors"
 	"fmt"
+	"strings"
 	"testing"
 
 	gocmp "github.com/google/go-cmp/cmp"
@@ -373,5 +374,37 @@ func TestClaimInOtherNamespace(t *testing.T) {
 	want := "ResourceClaim ml/c does not exist; namespace research has a claim of that name, and a pod can use claims of its own namespace only"
 	if len(got) != 1 || got[0].Problem == nil || got[0].Problem.Error() != want || !errors.Is(got[0].Problem, ErrClaimMissing) {
 		t.Errorf("got %+v", got)
+	}
+}
+
+func TestUnusedClaims(t *testing.T) {
+	container := func(claims ...corev1.ResourceClaim) corev1.Container {
+		return corev1.Container{Name: "main", Resources: corev1.ResourceRequirements{Claims: claims}}
+	}
+	claims := []PodClaim{{Entry: "gpus", Claim: &resourceapi.ResourceClaim{Spec: resourceapi.ResourceClaimSpec{
+		Devices: resourceapi.DeviceClaim{Requests: []resourceapi.DeviceRequest{{Name: "big"}, {Name: "small"}}},
+	}}}}
+	for name, test := range map[string]struct {
+		spec corev1.PodSpec
+		want string
+	}{
+		"all of it":                     {corev1.PodSpec{Containers: []corev1.Container{container(corev1.ResourceClaim{Name: "gpus"})}}, ""},
+		"a request":                     {corev1.PodSpec{Containers: []corev1.Container{container(corev1.ResourceClaim{Name: "gpus", Request: "big"})}}, ""},
+		"an init container":             {corev1.PodSpec{InitContainers: []corev1.Container{container(corev1.ResourceClaim{Name: "gpus"})}, Containers: []corev1.Container{container()}}, ""},
+		"no container":                  {corev1.PodSpec{Containers: []corev1.Container{container()}}, "no container names claim gpus"},
+		"a request that is not":         {corev1.PodSpec{Containers: []corev1.Container{container(corev1.ResourceClaim{Name: "gpus", Request: "bigger"})}}, "container main names request bigger of claim gpus, which does not exist"},
+		"an entry that is not":          {corev1.PodSpec{Containers: []corev1.Container{container(corev1.ResourceClaim{Name: "gpus"}, corev1.ResourceClaim{Name: "nic"})}}, "container main names claim nic, which is not in spec.resourceClaims"},
+		"containers that are not known": {corev1.PodSpec{}, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			test.spec.ResourceClaims = []corev1.PodResourceClaim{{Name: "gpus"}}
+			found := UnusedClaims(&corev1.Pod{Spec: test.spec}, claims)
+			if (len(found) == 0) != (test.want == "") || len(found) > 1 {
+				t.Fatalf("%+v, want %q", found, test.want)
+			}
+			if len(found) == 1 && !strings.HasPrefix(found[0].Text(), test.want) {
+				t.Errorf("%q, want %q", found[0].Text(), test.want)
+			}
+		})
 	}
 }

@@ -11,9 +11,12 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	resourceapi "k8s.io/api/resource/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/utils/ptr"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/selector"
+	"github.com/kubectl-dra/kubectl-dra/pkg/english"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
@@ -259,4 +262,251 @@ func (p *Pools) Guard(ctx context.Context, evaluator *selector.Evaluator, expres
 		return "", false
 	}
 	return evaluator.Guard(compiled, missing)
+}
+
+// For returns the pools with slices for the node, in the order in which the allocator tries
+// them, including pools that it does not use. In the stable channel an incomplete or
+// invalid pool with counter sets can affect nodes that it has no devices for; then the
+// first of each kind is listed, too. For fails, as the allocator does, if the node selector
+// of a slice is invalid.
+func (p *Pools) For(node *corev1.Node) ([]*NodePool, error) {
+	p.views.mutex.Lock()
+	known := p.views.of[node.Name]
+	p.views.mutex.Unlock()
+	if known.node == node {
+		return known.pools, known.err
+	}
+	pools, err := p.ForExcept(node, nil)
+	p.views.mutex.Lock()
+	defer p.views.mutex.Unlock()
+	p.views.of[node.Name] = nodeViews{node, pools, err}
+	return pools, err
+}
+
+// ForExcept is like [Pools.For], without the pools to leave out, and without caching.
+func (p *Pools) ForExcept(node *corev1.Node, leaveOut sets.Set[*Pool]) ([]*NodePool, error) {
+	var pools []*NodePool
+	l := newLook(node)
+	for _, entry := range p.candidates(node) {
+		if leaveOut.Has(entry.pool) {
+			continue
+		}
+		pool, err := p.view(entry, l)
+		if err != nil {
+			return nil, err
+		}
+		if !pool.AllIgnored || len(pool.Ignored) > 0 {
+			pools = append(pools, pool)
+		}
+	}
+	slices.SortStableFunc(pools, func(a, b *NodePool) int {
+		switch {
+		case a.Last == b.Last:
+			return 0
+		case b.Last:
+			return -1
+		default:
+			return 1
+		}
+	})
+	return pools, nil
+}
+
+// view looks at a pool from a node, as GatherPools of the allocator does.
+func (p *Pools) view(e *poolEntry, l *look) (*NodePool, error) {
+	var ignored []IgnoredSlice
+	var relevant []*sliceInfo
+	local := false
+	for _, slice := range p.slicesToLookAt(e, l.node) {
+		name := ptr.Deref(slice.Spec.NodeName, "")
+		local = local || name == l.node.Name
+		if slice.ignored != nil {
+			if name == "" || name == l.node.Name {
+				ignored = append(ignored, *slice.ignored)
+			}
+			continue
+		}
+		match, err := p.concerns(slice, l)
+		if err != nil {
+			return nil, err
+		}
+		if match {
+			relevant = append(relevant, slice)
+		}
+	}
+	newest := newestOf(relevant)
+	if local {
+		return e.newView(l, true, ignored, relevant, newest), nil
+	}
+	// Without a slice of the node's own, a pool has one view for each set of slices and
+	// devices that nodes can see.
+	key := l.seen(relevant, newest)
+	e.mutex.Lock()
+	defer e.mutex.Unlock()
+	view, known := e.views[key]
+	if !known {
+		view = e.newView(l, false, ignored, relevant, newest)
+		e.views[key] = view
+	}
+	return view, nil
+}
+
+// slicesToLookAt returns the slices of a pool that can concern a node, in the order of the
+// allocator.
+func (p *Pools) slicesToLookAt(e *poolEntry, node *corev1.Node) []*sliceInfo {
+	if p.countersConcernAll {
+		return e.slices
+	}
+	return slices.Concat(e.onNode[node.Name], e.shared)
+}
+
+// concerns is like targets, as the allocator sees it: in the stable channel, slices with
+// counter sets concern every node.
+func (p *Pools) concerns(slice *sliceInfo, l *look) (bool, error) {
+	if p.countersConcernAll && len(slice.Spec.SharedCounters) > 0 {
+		return true, nil
+	}
+	return slice.targets(l)
+}
+
+func (e *poolEntry) newView(l *look, local bool, ignored []IgnoredSlice, relevant, newest []*sliceInfo) *NodePool {
+	p := e.judge(newest)
+	p.Local, p.Ignored = local, ignored
+	newest = slices.Clone(newest)
+	slices.SortFunc(newest, func(a, b *sliceInfo) int { return cmp.Compare(a.Name, b.Name) })
+	for _, slice := range newest {
+		p.Slices = append(p.Slices, slice.ResourceSlice)
+	}
+	for _, slice := range relevant {
+		if slice.Spec.Pool.Generation < p.Generation {
+			p.Older = append(p.Older, slice.ResourceSlice)
+		}
+	}
+	if !p.Usable() {
+		return p
+	}
+	for _, slice := range newest {
+		if slice.hasCounterSets {
+			continue
+		}
+		for i := range slice.Spec.Devices {
+			p.Last = p.Last || slice.Spec.Devices[i].BindingConditions != nil
+			if slice.devices != nil {
+				// An invalid selector selects nothing here; the allocator fails when it
+				// reaches this device.
+				if match, err := l.meets(slice.devices[i]); err != nil || !match {
+					continue
+				}
+			}
+			p.Devices = append(p.Devices, DeviceIn(e.pool, slice.ResourceSlice, i))
+		}
+	}
+	return p
+}
+
+// candidates returns, sorted, the pools that can concern the node.
+func (p *Pools) candidates(node *corev1.Node) []*poolEntry {
+	byIndex := func(a, b *poolEntry) int { return cmp.Compare(a.pool.Index, b.pool.Index) }
+	list := slices.Clone(p.shared)
+	add := func(entry *poolEntry) bool {
+		at, found := slices.BinarySearchFunc(list, entry, byIndex)
+		if !found {
+			list = slices.Insert(list, at, entry)
+		}
+		return !found
+	}
+	for _, entry := range p.onNode[node.Name] {
+		add(entry)
+	}
+	for _, nuisance := range [][]*poolEntry{p.incomplete, p.invalid} {
+		// The first such pool is enough.
+		_ = slices.ContainsFunc(nuisance, add)
+	}
+	return list
+}
+
+// LostPool is a pool with allocated devices and without slices. The kubelet deletes the
+// slices of a driver 30 seconds after it disconnects (wipeResourceSlices of
+// pkg/kubelet/cm/dra/plugin); running pods keep their devices.
+type LostPool struct {
+	Driver, Name string
+	// Node is the node of the allocations, empty if that is not one node.
+	Node string
+	// Devices are the allocated devices, by name; Claims the claims.
+	Devices []DeviceID
+	Claims  []*resourceapi.ResourceClaim
+}
+
+// findLost lists the lost pools by driver and name.
+func findLost(snap *snapshot.Snapshot, pools *Pools, usage *Usage) []LostPool {
+	if snap.Gap(snapshot.ResourceSlices) != nil {
+		return nil
+	}
+	published := map[snapshot.PoolID]bool{}
+	for _, pool := range pools.All() {
+		published[snapshot.PoolID{Driver: pool.Driver, Name: pool.Name}] = true
+	}
+	var lost []LostPool
+	for name, pool := range usage.pools.All() {
+		if published[name] {
+			continue
+		}
+		p := LostPool{Driver: name.Driver, Name: name.Name}
+		nodes := map[string]bool{}
+		for h := range pool.Holders() {
+			if DeviceReady(h.Claim, h.Result) {
+				continue
+			}
+			if id := (DeviceID{name.Driver, name.Name, h.Result.Device}); !slices.Contains(p.Devices, id) {
+				p.Devices = append(p.Devices, id)
+			}
+			if !slices.Contains(p.Claims, h.Claim) {
+				p.Claims = append(p.Claims, h.Claim)
+			}
+			p.Node = AllocatedNode(h.Claim.Status.Allocation)
+			nodes[p.Node] = true
+		}
+		if len(p.Devices) == 0 {
+			continue
+		}
+		if len(nodes) > 1 {
+			p.Node = ""
+		}
+		slices.SortFunc(p.Devices, func(a, b DeviceID) int { return english.CompareNames(a.Device, b.Device) })
+		slices.SortFunc(p.Claims, func(a, b *resourceapi.ResourceClaim) int {
+			return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), english.CompareNames(a.Name, b.Name))
+		})
+		lost = append(lost, p)
+	}
+	slices.SortFunc(lost, func(a, b LostPool) int {
+		return cmp.Or(cmp.Compare(a.Driver, b.Driver), english.CompareNames(a.Name, b.Name))
+	})
+	return lost
+}
+
+// ByDriver groups pools that are sorted by driver.
+func ByDriver(pools []LostPool) [][]LostPool {
+	var groups [][]LostPool
+	for i := range pools {
+		if i == 0 || pools[i].Driver != pools[i-1].Driver {
+			groups = append(groups, nil)
+		}
+		groups[len(groups)-1] = append(groups[len(groups)-1], pools[i])
+	}
+	return groups
+}
+
+// AllocatedNode returns the node that an allocation names, empty if it names none.
+func AllocatedNode(allocation *resourceapi.AllocationResult) string {
+	if allocation == nil || allocation.NodeSelector == nil {
+		return ""
+	}
+	terms := allocation.NodeSelector.NodeSelectorTerms
+	if len(terms) != 1 || len(terms[0].MatchExpressions) != 0 || len(terms[0].MatchFields) != 1 {
+		return ""
+	}
+	if f := terms[0].MatchFields[0]; f.Key == metav1.ObjectNameField && f.Operator == corev1.NodeSelectorOpIn && len(f.Values) == 1 {
+		return f.Values[0]
+	}
+	return ""
 }

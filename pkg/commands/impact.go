@@ -4,6 +4,7 @@
 package commands
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -13,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 	corev1 "k8s.io/api/core/v1"
 	resourceapi "k8s.io/api/resource/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 	"k8s.io/utils/ptr"
@@ -21,9 +23,13 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/commands/cli"
 	"github.com/kubectl-dra/kubectl-dra/pkg/commands/list"
+	"github.com/kubectl-dra/kubectl-dra/pkg/commands/manifest"
+	"github.com/kubectl-dra/kubectl-dra/pkg/english"
 	"github.com/kubectl-dra/kubectl-dra/pkg/forecast"
 	"github.com/kubectl-dra/kubectl-dra/pkg/render"
+	"github.com/kubectl-dra/kubectl-dra/pkg/shell"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/files"
 )
 
 // impactFlags are the common flags of all changes.
@@ -338,4 +344,193 @@ func impactOutcome(found *api.Impact) error {
 	default:
 		return nil
 	}
+}
+
+func newImpactApply(streams genericiooptions.IOStreams, config *genericclioptions.ConfigFlags) *cobra.Command {
+	f := newImpactFlags(config)
+	var paths []string
+	cmd := f.change(&cobra.Command{
+		Use:   "apply -f FILE",
+		Short: "Show what changed classes, rules, slices or templates do",
+		Long: `Show what 'kubectl apply' would do with DeviceClasses, DeviceTaintRules,
+ResourceSlices and ResourceClaimTemplates: which allocated claims a class no
+longer matches, which pods rules evict or lose their devices, and which waiting
+pods fit no longer or at last. Claims that are allocated keep their devices;
+pods that run get what a template has only when they are created again.`,
+		Example: `  # Which claims no longer match this class, and who waits for it?
+  kubectl dra impact apply -f class.yaml`,
+		Args:              cobra.NoArgs,
+		ValidArgsFunction: cobra.NoFileCompletions,
+	}, streams, func(ctx context.Context, o *impactOptions, _ []string) (chooser, error) {
+		if len(paths) == 0 {
+			return nil, cli.Usagef("Name a file with -f.", "read --filename: no file is given")
+		}
+		if err := cli.OnceStdin(paths, f.reading.Paths); err != nil {
+			return nil, err
+		}
+		objects, err := files.Manifests(ctx, paths, o.reader.Options)
+		if err != nil {
+			return nil, err
+		}
+		return appliedObjects(paths, objects)
+	})
+	cmd.Flags().StringArrayVarP(&paths, "filename", "f", nil, "Read objects from this `FILE`; - is standard input. Can be repeated.")
+	return cmd
+}
+
+// appliedObjects returns the change that applies the objects of files.
+func appliedObjects(files []string, objects *snapshot.Snapshot) (chooser, error) {
+	const kinds = "DeviceClass, DeviceTaintRule, ResourceSlice or ResourceClaimTemplate"
+	var parts []string
+	for _, part := range []struct {
+		n    int
+		word string
+	}{{len(objects.Classes), "DeviceClass"}, {len(objects.TaintRules), "DeviceTaintRule"}, {len(objects.Slices), "ResourceSlice"}, {len(objects.Templates), api.KindTemplate}} {
+		if part.n > 0 {
+			parts = append(parts, english.Count(part.n, part.word))
+		}
+	}
+	for _, other := range []struct {
+		n    int
+		word string
+	}{
+		{len(objects.Pods), "a Pod"},
+		{len(objects.Workloads), "a workload"},
+		{len(objects.Claims), "a ResourceClaim"},
+		{len(objects.Nodes), "a Node"},
+		{len(objects.Quotas), "a ResourceQuota"},
+		{len(objects.LimitRanges), "a LimitRange"},
+		{len(objects.Budgets), "a PodDisruptionBudget"},
+		{len(objects.Namespaces), "a Namespace"},
+	} {
+		if other.n > 0 {
+			return nil, cli.Usagef("Ask about pods, workloads and claims with: kubectl dra why -f FILE", "read %s: expected %s, found %s", strings.Join(files, ", "), kinds, other.word)
+		}
+	}
+	if len(parts) == 0 {
+		return nil, cli.Usagef("Write objects of kind "+kinds+".", "read %s: there is none in it", strings.Join(files, ", "))
+	}
+	command := "kubectl apply"
+	for _, file := range files {
+		command += " -f " + shell.Quote(file)
+	}
+	steps := []api.NextStep{{Actor: api.ActorAdmin, Text: "apply it", Commands: []string{command}}}
+	if slices.Contains(files, "-") {
+		steps = nil
+	}
+	return func(from *cli.Source) (forecast.Change, error) {
+		placed := manifest.Place(objects, cmp.Or(from.Namespace, metav1.NamespaceDefault), nil).Objects
+		return forecast.Apply("apply "+english.JoinAnd(parts), placed, steps), nil
+	}, nil
+}
+
+func newImpactUpgrade(streams genericiooptions.IOStreams, config *genericclioptions.ConfigFlags) *cobra.Command {
+	f := newImpactFlags(config)
+	return f.change(&cobra.Command{
+		Use:   "upgrade VERSION",
+		Short: "Show what another release of Kubernetes does with waiting pods",
+		Long: `Show what another release of Kubernetes does with the pods that wait: with its
+defaults for feature gates, and with what its scheduler does otherwise. Gates
+that differ from the default of the old release are taken to be set, and stay.
+Pods that run stay; how nodes are upgraded, 'kubectl dra impact drain' shows.
+Releases that this program does not know are Undetermined (exit code 2).`,
+		Example: `  # Does the next release change anything?
+  kubectl dra impact upgrade 1.37`,
+		Args:              oneName("version"),
+		ValidArgsFunction: cobra.NoFileCompletions,
+	}, streams, func(_ context.Context, _ *impactOptions, args []string) (chooser, error) {
+		version, err := snapshot.ParseVersion(args[0])
+		if err != nil {
+			return nil, cli.Usagef("Write a version such as 1.37.", "%w", err)
+		}
+		if err := snapshot.CheckKnown(version); err != nil {
+			return nil, err
+		}
+		return always(forecast.Upgrade(version)), nil
+	})
+}
+
+func newImpactUpgradeDriver(streams genericiooptions.IOStreams, config *genericclioptions.ConfigFlags) *cobra.Command {
+	f := newImpactFlags(config)
+	return f.change(&cobra.Command{
+		Use:   "upgrade-driver DAEMONSET",
+		Short: "Show which pods need a driver while its pods are replaced",
+		Long: `Show what a change of a driver's DaemonSet does, by its updateStrategy: from
+which nodes the driver is away for a while, and which pods there have devices of
+it. Without the driver, pods that run go on, pods that end stay in Terminating,
+and pods that start wait. With maxSurge, the new pod takes over before the old
+one ends: kubelets can do that since Kubernetes 1.33, and the driver has to be
+made for it. DAEMONSET is NAME, with -n or not, or NAMESPACE/NAME.
+
+The exit code is 1 if nodes lose the driver although its new pod runs.`,
+		Example: `  # Who needs the driver while it is upgraded, and in which order to do it?
+  kubectl dra impact upgrade-driver gpu-driver/gpu-plugin
+
+  # The pods that stay in Terminating if they end meanwhile
+  kubectl dra impact upgrade-driver gpu-plugin -n gpu-driver -o \
+    jsonpath='{.drivers[*].running}'`,
+		Args:              oneName("DaemonSet"),
+		ValidArgsFunction: cli.CompleteWith(f.reading, proposePlugins),
+	}, streams, func(_ context.Context, o *impactOptions, args []string) (chooser, error) {
+		return func(from *cli.Source) (forecast.Change, error) {
+			return upgradedDriver(from, *f.reading.Config.Namespace, args[0], o.reader.Live())
+		}, nil
+	})
+}
+
+// upgradedDriver finds the DaemonSet of a driver, in all namespaces for an empty one.
+func upgradedDriver(from *cli.Source, namespace, name string, live bool) (forecast.Change, error) {
+	none := forecast.Change{}
+	if gap := from.Snap.Gap(snapshot.ResourceDaemonSets); gap != nil {
+		return none, &cli.GapError{Doing: "show the impact", Gaps: []snapshot.Gap{*gap}, Live: live}
+	}
+	for _, kind := range []string{"daemonset/", "daemonsets/", "ds/", "daemonset.apps/"} {
+		name = strings.TrimPrefix(name, kind)
+	}
+	if in, rest, ok := strings.Cut(name, "/"); ok {
+		if namespace, name = in, rest; strings.Contains(rest, "/") || in == "" || rest == "" {
+			return none, cli.Usagef("Write NAME or NAMESPACE/NAME.", "read %q: it is not the name of a DaemonSet", in+"/"+rest)
+		}
+	}
+	sets := slices.DeleteFunc(slices.Clone(from.Snap.Workloads), func(w *snapshot.Workload) bool {
+		return w.Kind != snapshot.KindDaemonSet || namespace != "" && w.Namespace != namespace
+	})
+	set, err := cli.OnlyOneIn(sets, "DaemonSet", namespace, name)
+	if err != nil {
+		return none, err
+	}
+	plugins := pluginNames(from.Snap)
+	advice := "There is no DaemonSet of a driver that has slices."
+	if len(plugins) > 0 {
+		advice = "DaemonSets of drivers are " + english.Sample(plugins, 5) + "."
+	}
+	if set == nil {
+		return none, cli.Usagef(advice, "find DaemonSet %s: not found in %s%s", strings.TrimPrefix(namespace+"/"+name, "/"), from.Snap.Source, english.DidYouMean(name, english.Texts(sets, (*snapshot.Workload).GetName)))
+	}
+	drivers := forecast.DriversOf(from.Snap, set)
+	if len(drivers) == 0 {
+		return none, cli.Usagef(advice, "read DaemonSet %s: it is not known as the kubelet plugin of a driver that has slices", english.QualifiedName(set))
+	}
+	return forecast.UpgradeDriver(set, drivers), nil
+}
+
+// proposePlugins proposes the DaemonSets of drivers.
+func proposePlugins(ctx context.Context, c *cli.Completion) ([]string, error) {
+	from, err := c.Reader.Read(ctx, cli.Scope{Only: []string{snapshot.ResourceDaemonSets, snapshot.ResourceSlices}})
+	if err != nil {
+		return nil, err
+	}
+	return pluginNames(from.Snap), nil
+}
+
+// pluginNames lists the DaemonSets of drivers, as NAMESPACE/NAME.
+func pluginNames(snap *snapshot.Snapshot) []string {
+	var names []string
+	for _, w := range snap.Workloads {
+		if len(forecast.DriversOf(snap, w)) > 0 {
+			names = append(names, english.QualifiedName(w))
+		}
+	}
+	slices.SortFunc(names, english.CompareNames)
+	return names
 }

@@ -4,16 +4,23 @@
 package commands
 
 import (
+	"bytes"
 	"cmp"
+	"compress/gzip"
 	"context"
+	_ "embed"
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
+	"sigs.k8s.io/yaml"
 
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
@@ -22,6 +29,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain"
 	"github.com/kubectl-dra/kubectl-dra/pkg/render"
 	"github.com/kubectl-dra/kubectl-dra/pkg/render/explanation"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/files"
 )
 
@@ -255,4 +263,176 @@ func exerciseOutcome(found *api.Explanation) error {
 		return &cli.OutcomeError{Code: code}
 	}
 	return nil
+}
+
+// exercise is a target that does not fit, with a manifest to correct.
+type exercise struct {
+	// title is the reason why the target does not fit, in a few words.
+	title string
+	// target has to fit.
+	target api.ObjectRef
+	// object is the object that the manifest begins with: the target, unless the fault is elsewhere.
+	object api.ObjectRef
+	// task says which corrections are wanted.
+	task string
+	// answer are the edits of the manifest that make it fit.
+	answer []exerciseEdit
+}
+
+// exerciseEdit replaces one text of a manifest.
+type exerciseEdit struct{ from, to string }
+
+// onPod returns an exercise whose manifest is a pod with its templates.
+func onPod(namespace, name, title, task string, answer ...exerciseEdit) exercise {
+	pod := api.Ref(api.KindPod, namespace, name)
+	return exercise{title: title, target: pod, object: pod, task: task, answer: answer}
+}
+
+// exercises returns all exercises, the shortest first.
+func exercises() []exercise {
+	job := api.Ref("Job", "research", "sweep").In("batch")
+	return []exercise{
+		onPod("media", "upscale-0", "a class that does not exist",
+			"Let request gpu ask for a DeviceClass that the cluster has.",
+			exerciseEdit{"gpu.exmaple.com", "gpu.example.com"}),
+		onPod("research", "eval-0", "an attribute that no device has",
+			"Let the selector read an attribute that the devices of the class have.",
+			exerciseEdit{".productname ", ".productName "}),
+		onPod("serving", "embed-2", "devices that other pods use",
+			"The model also runs on Atlas-80. Let the pod take devices that nobody uses.",
+			exerciseEdit{"Cirrus-40", "Atlas-80"}),
+		onPod("research", "pretrain-0", "a constraint that leaves too few devices",
+			"All GPUs have to be at one PCIe root. Ask for as many as one root has.",
+			exerciseEdit{"count: 8", "count: 4"}),
+		onPod("storage", "replicate-0", "capacity that is used up",
+			"The pod also works with less bandwidth. Ask for what a card has left.",
+			exerciseEdit{"bandwidth: 80G", "bandwidth: 50G"}),
+		onPod("vision", "segment-3", "partitions whose counters are used up",
+			"The model also runs on a quarter of a card. Ask for a partition that can still be made.",
+			exerciseEdit{`"half"`, `"quarter"`}),
+		{
+			title:  "a device that an administrator has tainted",
+			target: api.Ref(api.KindPod, "media", "encode-0"),
+			object: api.Ref("DeviceTaintRule", "", "decoder-firmware").In("resource.k8s.io"),
+			task:   "The update of the decoder is done. Change the rule so that it keeps no pods away.",
+			answer: []exerciseEdit{{"effect: NoSchedule", "effect: None"}},
+		},
+		onPod("vision", "calibrate-0", "a pool that is incomplete",
+			"The driver on gpu-09 is still starting. Ask for four GPUs of node gpu-03 instead.",
+			exerciseEdit{"hostname: gpu-09", "hostname: gpu-03"}, exerciseEdit{"allocationMode: All", "count: 4"}),
+		onPod("research", "notebook-0", "a node that has the devices and too few CPUs",
+			"The pod has to run in rack r1, and works with fewer CPUs. Ask for what a node there has left.",
+			exerciseEdit{`cpu: "120"`, `cpu: "48"`}),
+		{
+			title:  "a gang that fits only in part",
+			target: job,
+			object: job,
+			task:   "The job may run in smaller gangs. Ask for as many pods at a time as fit, in the Job and its PodGroup.",
+			answer: []exerciseEdit{{"minCount: 20", "minCount: 9"}, {"parallelism: 20", "parallelism: 9"}},
+		},
+	}
+}
+
+// exampleFiles are the files of examples/cluster, gangManifest is examples/manifests/gang.yaml; both
+// are written by make generate.
+var (
+	//go:embed learn_cluster.yaml.gz
+	exampleFiles []byte //nolint:gochecknoglobals // The compiler fills it.
+	//go:embed learn_gang.yaml
+	gangManifest string //nolint:gochecknoglobals // The compiler fills it.
+)
+
+// exampleText returns the YAML of the example cluster.
+func exampleText() (string, error) {
+	unzipped, err := gzip.NewReader(bytes.NewReader(exampleFiles))
+	if err != nil {
+		return "", fmt.Errorf("read the example cluster: %w", err)
+	}
+	text, err := io.ReadAll(unzipped)
+	if err != nil {
+		return "", fmt.Errorf("read the example cluster: %w", err)
+	}
+	return string(text), nil
+}
+
+// loadExample returns the snapshot of the example cluster.
+func loadExample(ctx context.Context) (*snapshot.Snapshot, error) {
+	text, err := exampleText()
+	if err != nil {
+		return nil, err
+	}
+	return files.Content(ctx, "example cluster", []byte(text), files.Options{})
+}
+
+// manifest returns the manifest to correct: the object of the exercise and, of a pod, the
+// claim templates that it uses.
+func (e *exercise) manifest() (string, error) {
+	if e.object.Kind == "Job" {
+		return gangManifest, nil
+	}
+	text, err := exampleText()
+	if err != nil {
+		return "", err
+	}
+	wanted := []api.ObjectRef{e.object}
+	var parts []string
+	// A pod comes after the templates that it uses.
+	documents := strings.Split(text, "\n---\n")
+	slices.Reverse(documents)
+	for _, document := range documents {
+		var object unstructured.Unstructured
+		if err := yaml.Unmarshal([]byte(document), &object.Object); err != nil {
+			return "", fmt.Errorf("read the example cluster: %w", err)
+		}
+		is := func(ref api.ObjectRef) bool {
+			return ref.Kind == object.GetKind() && ref.Namespace == object.GetNamespace() && ref.Name == object.GetName()
+		}
+		if !slices.ContainsFunc(wanted, is) {
+			continue
+		}
+		claims, _, _ := unstructured.NestedSlice(object.Object, "spec", "resourceClaims")
+		for _, claim := range claims {
+			if claim, ok := claim.(map[string]any); ok {
+				name, _ := claim["resourceClaimTemplateName"].(string)
+				wanted = append(wanted, api.Ref(api.KindTemplate, e.object.Namespace, name))
+			}
+		}
+		// What the API server and controllers have written is nothing to apply.
+		for _, field := range [][]string{{"status"}, {"metadata", "uid"}, {"metadata", "creationTimestamp"}, {"metadata", "ownerReferences"}} {
+			unstructured.RemoveNestedField(object.Object, field...)
+		}
+		part, err := yaml.Marshal(object.Object)
+		if err != nil {
+			return "", fmt.Errorf("print %s: %w", object.GetName(), err)
+		}
+		parts = append(parts, string(part))
+	}
+	return strings.Join(parts, "---\n"), nil
+}
+
+// corrected returns the manifest with the edits of the answer.
+func (e *exercise) corrected() (string, error) {
+	text, err := e.manifest()
+	if err != nil {
+		return "", err
+	}
+	for _, change := range e.answer {
+		text = strings.Replace(text, change.from, change.to, 1)
+	}
+	return text, nil
+}
+
+// said returns what the scheduler said about the target, empty if it is not in the cluster.
+func (e *exercise) said(snap *snapshot.Snapshot) string {
+	for _, pod := range snap.Pods {
+		if pod.Namespace != e.target.Namespace || pod.Name != e.target.Name || e.target.Kind != api.KindPod {
+			continue
+		}
+		for _, condition := range pod.Status.Conditions {
+			if condition.Type == corev1.PodScheduled {
+				return condition.Message
+			}
+		}
+	}
+	return ""
 }

@@ -7,7 +7,10 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"iter"
+	"slices"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -23,6 +26,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/render"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/files"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/recording"
 )
 
 type whyFlags struct {
@@ -36,6 +40,27 @@ type whyFlags struct {
 	commands      bool
 	near          scopeFlags
 	since         string
+}
+
+type whyOptions struct {
+	reader  *cli.Reader
+	printer *cli.Printer
+	// args are the unparsed targets.
+	args    []string
+	targets []snapshot.Argument
+	files   []string
+	// kustomize is the directory of a kustomization, in place of files.
+	kustomize string
+	near      scopeFlags
+	// waiting chooses pods if there are neither targets nor files.
+	waiting waitingPods
+	// allRemedies asks for all remedies, not only the most useful ones.
+	allRemedies bool
+	// whySince asks how the answer changed since a time, as the user wrote it; empty for the answer
+	// alone. moments reads the states of the cluster since then.
+	since   string
+	moments func(ctx context.Context, since time.Time) (iter.Seq2[recording.Moment, error], error)
+	streams genericiooptions.IOStreams
 }
 
 // newWhy returns the verb.
@@ -217,6 +242,34 @@ func (f *whyFlags) anything(args []string) bool {
 	return len(args)+len(f.files) > 0 || f.kustomize != ""
 }
 
+// scopeFlags limit a question to one node or one device.
+type scopeFlags struct {
+	node, device string
+}
+
+func (n *scopeFlags) addTo(cmd *cobra.Command) {
+	cmd.Flags().StringVar(&n.node, "node", "", "Explain only this `NODE`: all that is in the way there.")
+	cmd.Flags().StringVar(&n.device, "device", "", "Explain only this `DEVICE`: DRIVER/POOL/DEVICE, or POOL/DEVICE or DEVICE if there is only one.")
+}
+
+func (n *scopeFlags) validate(cmd *cobra.Command, hasTarget bool) error {
+	for _, name := range []string{"node", "device"} {
+		if !cmd.Flags().Changed(name) {
+			continue
+		}
+		value := cmd.Flags().Lookup(name).Value.String()
+		switch {
+		case !hasTarget:
+			return cli.Usagef(cli.HelpHint(cmd), "--%s needs a target or -f", name)
+		case value == "":
+			return cli.Usagef(cli.HelpHint(cmd), "--%s is empty", name)
+		case name == "device" && slices.Contains(strings.Split(value, "/"), ""):
+			return cli.Usagef("Write DRIVER/POOL/DEVICE, for example gpu.example.com/node-1/gpu-0.", "parse --device %q: a part of the name is empty", value)
+		}
+	}
+	return nil
+}
+
 func (o *whyOptions) run(ctx context.Context) error {
 	if o.since != "" {
 		return cli.WithSuggestion(o.args, o.explainSince(ctx))
@@ -336,4 +389,117 @@ func (o *whyOptions) resolve(from *cli.Source, snap *snapshot.Snapshot, ref snap
 		}
 	}
 	return cli.ResolveTarget(from, snap, ref)
+}
+
+// whyAnswers collects the answers about several targets.
+type whyAnswers struct {
+	explanations []*api.Explanation
+	failures     []error
+	// skipped are the objects of the files that are no targets.
+	skipped []string
+}
+
+func (a *whyAnswers) add(e *api.Explanation, err error) {
+	if err != nil {
+		a.fail(err)
+		return
+	}
+	a.explanations = append(a.explanations, e)
+}
+
+func (a *whyAnswers) fail(err error) { a.failures = append(a.failures, err) }
+
+// outcome returns the error with the worst exit code. All other failures are passed to
+// report.
+func (a *whyAnswers) outcome(report func(error)) error {
+	if len(a.failures) == 1 && len(a.explanations) == 0 {
+		return a.failures[0]
+	}
+	code := cli.ExitFits
+	for _, err := range a.failures {
+		report(err)
+		code = cli.Worse(code, cli.ExitCode(err))
+	}
+	for _, e := range a.explanations {
+		code = cli.Worse(code, cli.VerdictCode(e.Verdict))
+	}
+	if code == cli.ExitFits {
+		return nil
+	}
+	return &cli.OutcomeError{Code: code}
+}
+
+// explainUse explains devices and nodes: who uses them, or why nobody does.
+func (f *whyFlags) explainUse(cmd *cobra.Command, targets []api.ObjectRef, streams genericiooptions.IOStreams) error {
+	for _, name := range otherQuestions() {
+		if cmd.Flags().Changed(name) {
+			return cli.Usagef(cli.HelpHint(cmd), "--%s does not go with devices and nodes as targets", name)
+		}
+	}
+	reader, err := f.reading.ToReader(cmd, streams)
+	if err != nil {
+		return err
+	}
+	printer, err := f.output.ToPrinter(streams)
+	if err != nil {
+		return err
+	}
+	ctx := cmd.Context()
+	// The pods of all namespaces wait for one and the same device.
+	from, err := reader.Read(ctx, cli.Scope{AllNamespaces: true})
+	if err != nil {
+		return err
+	}
+	c := cluster.New(from.Snap)
+	var answers []*api.UseExplanation
+	var failures []error
+	for _, t := range targets {
+		ask := explain.UseOfDevice
+		if t.Kind == api.KindNode {
+			ask = explain.UseOfNode
+		}
+		answer, err := ask(ctx, c, t.Name)
+		switch {
+		case err == nil:
+			answers = append(answers, answer)
+		case ctx.Err() != nil:
+			return err
+		default:
+			failures = append(failures, err)
+		}
+	}
+	if len(answers) > 0 {
+		if err := printer.PrintUse(answers, len(targets) > 1); err != nil {
+			return err
+		}
+	}
+	return whyUseOutcome(answers, failures, func(err error) { cli.PrintError(streams.ErrOut, err) })
+}
+
+// otherQuestions returns the flags for pods and claims that do not go with devices and
+// nodes.
+func otherQuestions() []string {
+	return []string{"filename", "kustomize", "all-namespaces", "selector", "all-remedies", "commands", "node", "device", "since"}
+}
+
+// whyUseOutcome returns the error with the worst exit code. All other failures are passed to
+// report.
+func whyUseOutcome(answers []*api.UseExplanation, failures []error, report func(error)) error {
+	if len(failures) == 1 && len(answers) == 0 {
+		return failures[0]
+	}
+	code := cli.ExitFits
+	for _, err := range failures {
+		report(err)
+		code = cli.Worse(code, cli.ExitCode(err))
+	}
+	for _, answer := range answers {
+		if answer.Undetermined != "" {
+			code = cli.Worse(code, cli.ExitUndetermined)
+		}
+	}
+	if code == cli.ExitFits {
+		return nil
+	}
+	return &cli.OutcomeError{Code: code}
 }

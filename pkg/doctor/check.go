@@ -7,8 +7,17 @@ import (
 	"context"
 	"slices"
 	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
+	"github.com/kubectl-dra/kubectl-dra/pkg/checks"
+	facts "github.com/kubectl-dra/kubectl-dra/pkg/cluster"
+	"github.com/kubectl-dra/kubectl-dra/pkg/explain"
+	"github.com/kubectl-dra/kubectl-dra/pkg/inventory"
+	"github.com/kubectl-dra/kubectl-dra/pkg/lifecycle"
+	"github.com/kubectl-dra/kubectl-dra/pkg/nodeprobe"
 )
 
 // Repeats says what else says the same as the findings of a check.
@@ -81,3 +90,109 @@ func (c *Check) run(ctx context.Context, in *cluster) ([]api.Finding, error) {
 // CodeUnregistered is the code of the check of registrations, which depends on events
 // alone.
 const CodeUnregistered = "DRA1107"
+
+// maxObjects limits how many objects, and how many pieces of evidence, a diagnosis names for a
+// finding.
+const maxObjects = 10
+
+// cluster is the input of checks.
+type cluster struct {
+	opts    *Options
+	cluster *facts.Cluster
+
+	inventory *inventory.Inventory
+	// Results that are computed once: the inventory, the pods that have devices and do not
+	// work, and the answers for the pods that wait for devices.
+	claims  func() []api.Claim
+	blocked func() []lifecycle.BlockedPod
+	classes func(context.Context) ([]api.Class, error)
+	// explained has an answer for each of [facts.Cluster.Waiting].
+	explained func(context.Context) ([]explain.Answer, error)
+}
+
+// answers lists the explanations of the pods that wait for devices.
+func (in *cluster) answers(ctx context.Context) ([]*api.Explanation, error) {
+	explained, err := in.explained(ctx)
+	found := make([]*api.Explanation, 0, len(explained))
+	for _, answer := range explained {
+		if answer.Err == nil {
+			found = append(found, answer.Explanation)
+		}
+	}
+	return found, err
+}
+
+// once keeps the first result without an error.
+func once[T any](find func(context.Context) (T, error)) func(context.Context) (T, error) {
+	var found T
+	known := false
+	return func(ctx context.Context) (T, error) {
+		if known {
+			return found, nil
+		}
+		var err error
+		found, err = find(ctx)
+		known = err == nil
+		return found, err
+	}
+}
+
+// Kinds of objects with findings, besides the kinds in pkg/api.
+const (
+	kindSlice = "ResourceSlice"
+	kindClass = "DeviceClass"
+	kindRule  = "DeviceTaintRule"
+	kindQuota = "ResourceQuota"
+	// kindPool is no kind of the API: pools are named by driver and pool.
+	kindPool = "Pool"
+)
+
+// Options select the checks, and carry facts that the snapshot does not have.
+type Options struct {
+	checks.Choice
+	// Namespace leaves out findings about other namespaces; empty leaves out nothing.
+	Namespace string
+	// OlderThan is the age from which on a DeviceTaintRule is a finding, [RuleAge] if it is
+	// zero.
+	OlderThan time.Duration
+	// Probes are the results for [ProbeObjects], Reviews for [Rights], NodeReports the
+	// reports of node-probe, Kubelets the gates of [KubeletNodes].
+	Probes      []Probe
+	Reviews     []Review
+	NodeReports []*nodeprobe.Report
+	Kubelets    []Kubelet
+}
+
+// Probe is the result of a dry run that sent an object to an API server.
+type Probe struct {
+	// Sent is the object, Stored the object that would have been stored; nil if it was
+	// refused.
+	Sent, Stored *unstructured.Unstructured
+	// Refused gives the reason for a refusal, Unknown the reason why the result is not
+	// known.
+	Refused, Unknown string
+}
+
+// Right is a verb that the service account of a driver needs on a resource of the
+// group resource.k8s.io, in all namespaces.
+type Right struct {
+	Namespace, ServiceAccount string
+	Resource, Verb            string
+}
+
+// Review is the API server's answer about a right.
+type Review struct {
+	Right
+	Allowed bool
+	// Unknown says why the answer is not known.
+	Unknown string
+}
+
+// Kubelet has the metrics of a node's kubelet.
+type Kubelet struct {
+	Node string
+	// Gates are the feature gates that it knows.
+	Gates map[string]bool
+	// Unknown says why they are not known; empty if they are.
+	Unknown string
+}

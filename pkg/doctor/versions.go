@@ -4,9 +4,11 @@
 package doctor
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
@@ -15,6 +17,7 @@ import (
 	facts "github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/kinds"
 )
 
 func versionChecks() []Check {
@@ -187,6 +190,132 @@ func findIdleGates(_ context.Context, in *cluster) ([]api.Finding, error) {
 				Remedy:   &api.NextStep{Actor: api.ActorAdmin, Text: "turn on " + required + ", or turn off " + spec.Name},
 			})
 		}
+	}
+	return found, nil
+}
+
+// firstStable is the minor release from which on components use v1 of the group
+// resource.k8s.io.
+const firstStable = 34
+
+// lastKnown is the newest known minor release.
+const lastKnown = 37
+
+const taintRules = "devicetaintrules"
+
+func servedChecks() []Check {
+	return []Check{{
+		Code: "DRA1007", Title: "API version that is not served", Severity: api.SeverityError,
+		About:  "The API server does not serve v1 of resource.k8s.io although its release has it, or not the resource that a feature gate which is on needs. From 1.34 on kube-scheduler, kube-controller-manager and kubelets use v1 and nothing else; DeviceTaintRules are read in v1alpha3 up to 1.35, in v1beta2 by 1.36, and in v1 since. A file does not tell, unless 'kubectl dra snapshot' wrote it.",
+		Advice: "Serve the version: --runtime-config of kube-apiserver.",
+		find:   findUnserved,
+	}}
+}
+
+func findUnserved(_ context.Context, in *cluster) ([]api.Finding, error) {
+	if in.cluster.Snapshot.Served == nil {
+		return nil, nil
+	}
+	var found []api.Finding
+	minor, known := snapshot.MinorVersion(in.cluster.Snapshot.ServerVersion)
+	if versions := versionsOf(in.cluster.Snapshot, "resourceclaims"); known && minor >= firstStable && !slices.Contains(versions, "v1") {
+		found = append(found, api.Finding{
+			Message:  fmt.Sprintf("the API server does not serve v1 of resource.k8s.io, only %s: kube-scheduler and kubelets of 1.%d on use v1", english.JoinAnd(versions), firstStable),
+			Evidence: []api.Evidence{{Object: api.ObjectRef{Kind: api.KindAPIServer}, Path: "--runtime-config", Found: strings.Join(versions, ", "), Required: "resource.k8s.io/v1"}},
+			Remedy:   &api.NextStep{Actor: api.ActorAdmin, Text: "remove what turns resource.k8s.io/v1 off from --runtime-config of kube-apiserver"},
+		})
+	}
+	for gate, resource := range map[string]string{"DRADeviceTaintRules": taintRules, "DRAResourcePoolStatus": "resourcepoolstatusrequests"} {
+		versions := versionsOf(in.cluster.Snapshot, resource)
+		read := versionRead(resource, minor)
+		switch {
+		case !in.cluster.Snapshot.Gate(gate).Enabled || len(versions) > 0 && (read == "" || slices.Contains(versions, read)):
+		case read != "":
+			found = append(found, api.Finding{
+				Message:  fmt.Sprintf("the feature gate %s is on, but %s of %s is not served: kube-scheduler of 1.%d reads no other version, and schedules no pod until it can", gate, read, resource, minor),
+				Evidence: []api.Evidence{{Object: api.ObjectRef{Kind: api.KindAPIServer}, Path: "--runtime-config", Found: cmp.Or(strings.Join(versions, ", "), "no "+resource), Required: "resource.k8s.io/" + read}},
+				Remedy:   &api.NextStep{Actor: api.ActorAdmin, Text: "turn resource.k8s.io/" + read + " on with --runtime-config of kube-apiserver"},
+			})
+		default:
+			found = append(found, api.Finding{
+				Severity: api.SeverityWarning,
+				Message:  fmt.Sprintf("the feature gate %s is on, but no version of %s is served", gate, resource),
+				Evidence: []api.Evidence{{Object: api.ObjectRef{Kind: api.KindAPIServer}, Path: "--runtime-config", Found: "no " + resource, Required: "a version of resource.k8s.io with " + resource}},
+				Remedy:   &api.NextStep{Actor: api.ActorAdmin, Text: "turn the version of resource.k8s.io that has " + resource + " on with --runtime-config of kube-apiserver"},
+			})
+		}
+	}
+	slices.SortFunc(found, func(a, b api.Finding) int { return strings.Compare(a.Message, b.Message) })
+	return found, nil
+}
+
+// versionRead returns the only version of a resource that kube-scheduler of a minor release
+// reads (New in pkg/scheduler/scheduler.go), empty if it reads none or that is not known.
+// It waits for its caches before it schedules anything (Run in
+// cmd/kube-scheduler/app/server.go).
+func versionRead(resource string, minor int) string {
+	switch {
+	case resource != taintRules || minor < firstStable || minor > lastKnown:
+		return ""
+	case minor <= 35:
+		return "v1alpha3"
+	case minor == 36:
+		return "v1beta2"
+	default:
+		return "v1"
+	}
+}
+
+// versionsOf lists the versions in which a resource of the group is served.
+func versionsOf(snap *snapshot.Snapshot, resource string) []string {
+	var versions []string
+	for _, served := range snap.Served {
+		if name, rest, _ := strings.Cut(served, "."); name == resource {
+			version, _, _ := strings.Cut(rest, ".")
+			versions = append(versions, version)
+		}
+	}
+	return versions
+}
+
+// rulesOf is the minor release whose rules [kinds.Rejected] has.
+const rulesOf = 37
+
+func storedChecks() []Check {
+	return []Check{{
+		Code: "DRA1212", Title: "slice that the API server no longer accepts", Severity: api.SeverityWarning, Needs: []string{snapshot.ResourceSlices},
+		About:  fmt.Sprintf("A stored ResourceSlice breaks the rules that the API server of Kubernetes 1.%d has for new ones, such as 64 devices in a slice with taints or counters, or counters in a slice of their own. It was stored by an earlier release. The driver can no longer update it: each attempt is rejected, also one that changes something else. If the cluster is older than these rules, that is so once it is updated, and the finding is an Info.", rulesOf),
+		Advice: "Update the driver to a version for the release of the cluster: it publishes its devices in slices that follow the rules.",
+		find:   findOutdatedSlices,
+	}}
+}
+
+// findOutdatedSlices finds slices that an API server would not store again.
+func findOutdatedSlices(_ context.Context, in *cluster) ([]api.Finding, error) {
+	severity, when := api.Severity(""), "each update of it is rejected"
+	if minor, known := snapshot.MinorVersion(in.cluster.Snapshot.BinaryVersion()); !known || minor < rulesOf {
+		severity, when = api.SeverityInfo, fmt.Sprintf("Kubernetes 1.%d rejects each update of it", rulesOf)
+	}
+	var found []api.Finding
+	for _, slice := range in.cluster.Snapshot.Slices {
+		// Computed slices are not stored.
+		if _, computed := slice.Annotations[snapshot.PreviewAnnotation]; computed {
+			continue
+		}
+		problems := kinds.Rejected(slice, "resource.k8s.io/v1")
+		if len(problems) == 0 {
+			continue
+		}
+		f := api.Finding{Severity: severity, Objects: []api.ObjectRef{api.RefTo(kindSlice, slice)}}
+		for _, problem := range problems {
+			f.Evidence = append(f.Evidence, api.Evidence{Object: api.RefTo(kindSlice, slice), Path: problem.Path, Found: problem.Err.Error()})
+		}
+		f.Message = fmt.Sprintf("slice %s of driver %s breaks the rules of the API, and %s: %s: %s", slice.Name, slice.Spec.Driver, when, problems[0].Path, problems[0].Err)
+		if more := len(problems) - 1; more > 0 {
+			f.Message += fmt.Sprintf(", and %d more", more)
+		}
+		f.Remedy = &api.NextStep{Actor: api.ActorAdmin, Text: "update driver " + slice.Spec.Driver + " to a version for the release of the cluster"}
+		found = append(found, f)
 	}
 	return found, nil
 }

@@ -11,12 +11,14 @@ import (
 	"math"
 	"slices"
 	"strconv"
+	"strings"
 
 	resourceapi "k8s.io/api/resource/v1"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/selector"
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
 // Catalog has the published values of the devices of all pools. It is computed on demand
@@ -332,4 +334,127 @@ func CostText(cost uint64) string {
 		return "more than can be told"
 	}
 	return english.Thousands(cost)
+}
+
+// Unmeasured has the drivers that publish 0 or an empty text in one place on all their
+// devices: they have not measured it, and nothing is known about the devices.
+type Unmeasured struct {
+	Read    selector.Reading
+	Drivers []string
+	value   string
+}
+
+// String says so; it is empty if there are no such drivers.
+func (u Unmeasured) String() string {
+	if len(u.Drivers) == 0 {
+		return ""
+	}
+	n := len(u.Drivers)
+	return fmt.Sprintf("%s %s %s %s %s on all %s devices: it was not measured",
+		english.Plural(n, "driver", "drivers"), english.JoinAnd(u.Drivers), english.Plural(n, "publishes", "publish"), u.Read.Short(), u.value, english.Plural(n, "its", "their"))
+}
+
+// UnmeasuredBy returns the drivers that have not measured the value in a part of a
+// selector.
+func (c *Catalog) UnmeasuredBy(part *selector.Part) Unmeasured {
+	if r, ok := part.Amount(); ok {
+		return c.unmeasured(r)
+	}
+	return Unmeasured{}
+}
+
+func (c *Catalog) unmeasured(r selector.Reading) Unmeasured {
+	if known, ok := c.unknown[r]; ok {
+		return known
+	}
+	u, measured := Unmeasured{Read: r}, map[string]bool{}
+	for driver, device := range c.devices() {
+		if measured[driver] {
+			continue
+		}
+		nothing, has := r.Nothing(driver, device)
+		switch {
+		case !has:
+		case !nothing:
+			measured[driver] = true
+		case !slices.Contains(u.Drivers, driver):
+			u.Drivers = append(u.Drivers, driver)
+			if u.value, _ = r.Value(driver, device); strings.Trim(u.value, `"`) == "" {
+				u.value = strconv.Quote("")
+			}
+		}
+	}
+	u.Drivers = slices.DeleteFunc(u.Drivers, func(driver string) bool { return measured[driver] })
+	slices.Sort(u.Drivers)
+	c.unknown[r] = u
+	return u
+}
+
+// MeantClass suggests a class for the name of a missing one, empty if there is none. The
+// names are similar, and all devices of the class are of one driver: the driver in the
+// name, if it has one with devices.
+func (c *Catalog) MeantClass(ctx context.Context, name string, classes []*resourceapi.DeviceClass) string {
+	names := make([]string, 0, len(classes))
+	for _, class := range classes {
+		names = append(names, class.Name)
+	}
+	meant := english.Typo(name, names)
+	if meant == "" {
+		return ""
+	}
+	drivers := c.DriversOf(ctx, classes[slices.Index(names, meant)])
+	expected := c.DriverOfClass(name)
+	if len(drivers) > 1 || len(drivers) == 1 && slices.Contains(c.Words().Drivers(), expected) && drivers[0] != expected {
+		return ""
+	}
+	return meant
+}
+
+// DriversOf lists the drivers of a class's devices.
+func (c *Catalog) DriversOf(ctx context.Context, class *resourceapi.DeviceClass) []string {
+	var drivers []string
+	for driver, device := range c.devices() {
+		if !slices.Contains(drivers, driver) && c.InClass(ctx, class, driver, device) {
+			drivers = append(drivers, driver)
+		}
+	}
+	slices.Sort(drivers)
+	return drivers
+}
+
+// DriverOfClass returns the driver whose installation creates a class of that name, empty
+// if that is not known. Drivers call classes by their own name, with words before it for a
+// part of their devices. The classes of NVIDIA's driver are in its Helm chart.
+func (c *Catalog) DriverOfClass(name string) string {
+	for _, driver := range c.Words().Drivers() {
+		if name == driver || strings.HasSuffix(name, "."+driver) {
+			return driver
+		}
+	}
+	part, ofNVIDIA := strings.CutSuffix(name, ".nvidia.com")
+	switch {
+	case ofNVIDIA && strings.HasPrefix(part, "compute-domain"):
+		return snapshot.ComputeDomainDriver
+	case ofNVIDIA && (part == "mig" || strings.HasSuffix(part, ".gpu")):
+		return "gpu.nvidia.com"
+	case strings.Count(name, ".") > 1:
+		return name
+	default:
+		return ""
+	}
+}
+
+// ClassMissing returns the advice to an administrator about a missing class.
+func (c *Catalog) ClassMissing(name string) string {
+	driver := c.DriverOfClass(name)
+	switch {
+	case driver == "":
+		return fmt.Sprintf("create DeviceClass %s: its name does not tell which driver's installation does", name)
+	case driver == name && slices.Contains(c.Words().Drivers(), driver):
+		return fmt.Sprintf("create DeviceClass %s, as the installation of driver %s does, with the selector device.driver == %q", name, driver, driver)
+	case slices.Contains(c.Words().Drivers(), driver):
+		return fmt.Sprintf("create DeviceClass %s, as the installation of driver %s does, which has devices already", name, driver)
+	default:
+		return fmt.Sprintf("install driver %s, or enable it in its installation: that creates DeviceClass %s", driver, name)
+	}
 }

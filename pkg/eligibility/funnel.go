@@ -5,12 +5,14 @@ package eligibility
 
 import (
 	"context"
+	"fmt"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
+	"github.com/kubectl-dra/kubectl-dra/pkg/english"
 )
 
 // PodReach has the nodes as one explanation sees them: where the pod may go, where it may not,
@@ -219,4 +221,146 @@ func (f *Funnel) addOnly(ctx context.Context, s *PodReach, node *corev1.Node) {
 			}
 		})
 	}
+}
+
+// Count counts the devices that a node can reach.
+func (f *Funnel) Count(ctx context.Context, pools []*cluster.NodePool, node *corev1.Node) *Counts {
+	c := newCounts()
+	for _, pool := range pools {
+		if pool.Local {
+			f.countPool(ctx, c, pool, node)
+			continue
+		}
+		seen := OnNode(pool, node)
+		shared, known := f.counts[seen]
+		if !known {
+			shared = newCounts()
+			f.countPool(ctx, shared, pool, node)
+			f.counts[seen] = shared
+		}
+		c.add(shared)
+	}
+	return c
+}
+
+func (f *Funnel) countPool(ctx context.Context, c *Counts, pool *cluster.NodePool, node *corev1.Node) {
+	EachDevice(pool, func(d *cluster.Device, kept *Reason) {
+		c.Reachable++
+		if kept != nil {
+			if f.OtherClass(d) {
+				c.OtherClass++
+			} else {
+				c.record(kept)
+			}
+			return
+		}
+		r := f.Checks.Device(ctx, d, node)
+		if r.Matches() {
+			c.Matching++
+		}
+		if r != nil && (!f.Request.All() || r.Matches()) {
+			c.record(r)
+		}
+	})
+}
+
+// NoneMatch returns the answer for a node that has nothing of the kind.
+func (f *Funnel) NoneMatch(reachable, otherClass int) (api.Code, string) {
+	switch {
+	case reachable == 0:
+		return api.NodeNotReachable, "no devices of class " + f.Request.Class
+	case otherClass == reachable && f.ClassHasDevices:
+		return api.NodeNotReachable, "no devices of class " + f.Request.Class
+	case otherClass == reachable:
+		return api.ClassSelectorFalse, "no devices of class " + f.Request.Class
+	default:
+		return api.RequestSelectorFalse, fmt.Sprintf("no device that matches request %s", f.Request.Name)
+	}
+}
+
+// Counts counts the devices that a node can reach for one request.
+type Counts struct {
+	Reachable, OtherClass, Matching int
+	// Usable counts devices that would be available if others were released or
+	// a taint were removed.
+	Usable   int
+	Codes    map[api.Code]int
+	Lacks    english.Tally
+	Furthest Check
+}
+
+func (c *Counts) record(r *Reason) {
+	if r.Code == api.ClassSelectorFalse {
+		c.OtherClass++
+		return
+	}
+	switch r.Code {
+	case api.DeviceAllocated, api.CountersExhausted, api.CompatibilityGroupConflict, api.DeviceTainted:
+		c.Usable++
+	case api.CapacityInsufficient:
+		if r.Check == CapacityLeft {
+			c.Usable++
+		}
+	default:
+	}
+	c.Codes[r.Code]++
+	c.Lacks[lack(r)]++
+	c.Furthest = max(c.Furthest, r.Check)
+}
+
+func (c *Counts) add(other *Counts) {
+	c.Reachable += other.Reachable
+	c.OtherClass += other.OtherClass
+	c.Matching += other.Matching
+	c.Usable += other.Usable
+	for code, count := range other.Codes {
+		c.Codes[code] += count
+	}
+	for lack, count := range other.Lacks {
+		c.Lacks[lack] += count
+	}
+	c.Furthest = max(c.Furthest, other.Furthest)
+}
+
+// lack describes, after a number, the shortcoming of devices.
+func lack(r *Reason) string {
+	if r.Lack != "" {
+		return r.Lack
+	}
+	switch r.Code {
+	case api.DeviceAllocated:
+		return "allocated"
+	case api.DeviceTainted:
+		return "tainted"
+	case api.RequestSelectorFalse:
+		return "not matching " + SelectorNoun(r.Label)
+	case api.SelectorError:
+		return "for which the selector fails"
+	case api.CountersExhausted:
+		return "without enough counters available"
+	case api.CompatibilityGroupConflict:
+		return "of an incompatible group"
+	case api.PoolIncomplete:
+		return "in an incomplete pool"
+	case api.PoolInvalid:
+		return "in an invalid pool"
+	case api.PoolObsolete:
+		return "of an older generation of the pool"
+	case api.FeatureDisabled, api.BindingConditionsUnsupported:
+		return "needing a feature that is off"
+	case api.NodeOperationUnsupported:
+		return "that the node is too old for"
+	default:
+		return r.Label
+	}
+}
+
+func newCounts() *Counts { return &Counts{Codes: map[api.Code]int{}, Lacks: english.Tally{}} }
+
+// SelectorNoun names a selector in a sentence by its label.
+func SelectorNoun(label string) string {
+	if label == "selector" {
+		return "the selector"
+	}
+	return label
 }

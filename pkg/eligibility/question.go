@@ -7,9 +7,12 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	resourceapi "k8s.io/api/resource/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/klog/v2"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/selector"
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
@@ -157,4 +160,147 @@ func servedByPlugin(q *Question, pc cluster.PodClaim) bool {
 	}
 	claim, err := q.Cluster.Claims.ExtendedResourceClaim(q.Pod, node)
 	return err == nil && claim == nil
+}
+
+// ExtendedPlace is the container that asks for an extended resource.
+type ExtendedPlace struct {
+	Container *corev1.Container
+	Resource  corev1.ResourceName
+	// Path and pointer lead to the container's resources in the pod.
+	Path, Pointer string
+}
+
+// ExtendedRequestOf finds what a request of the claim for extended resources stands
+// for. It is false for a request of any other claim.
+func ExtendedRequestOf(q *Question, claim *resourceapi.ResourceClaim, request string) (ExtendedPlace, bool) {
+	use, ok := cluster.ExtendedResourceRequest(q.Pod, claim, request)
+	if !ok {
+		return ExtendedPlace{}, false
+	}
+	spec := &q.Pod.Spec
+	list, field := spec.Containers, "containers"
+	named := func(c corev1.Container) bool { return c.Name == use.ContainerName }
+	if slices.ContainsFunc(spec.InitContainers, named) {
+		list, field = spec.InitContainers, "initContainers"
+	}
+	i := slices.IndexFunc(list, named)
+	return ExtendedPlace{
+		Container: &list[i], Resource: corev1.ResourceName(use.ResourceName),
+		Path:    fmt.Sprintf("spec.%s[%d].resources", field, i),
+		Pointer: fmt.Sprintf("/%s/%d/resources", field, i),
+	}, true
+}
+
+// RequestTitle names a request of a waiting claim: "request gpus", with the
+// claim if there are several, or the container and the resource that a request
+// for extended resources stands for.
+func RequestTitle(q *Question, claim int, name string) string {
+	of := q.Claims[claim].Claim
+	if place, ok := ExtendedRequestOf(q, of, name); ok {
+		return cluster.RequestTitle(name, place.Container.Name, string(place.Resource))
+	}
+	if len(q.Claims) > 1 && of.Name != "" {
+		name = cluster.ClaimTitle(of) + "." + name
+	}
+	return "request " + name
+}
+
+// TitleOf is like [builder.requestTitle], for a request that has a funnel.
+func TitleOf(q *Question, r *cluster.Request) string {
+	claim := slices.IndexFunc(q.Claims, func(c Claim) bool { return c.Claim == r.Claim })
+	return RequestTitle(q, claim, r.Name)
+}
+
+// WithoutPlannedClaims leaves claims out of an error that are yet to be created, so that nobody
+// looks for them: it names the selector itself. Upstream has no error types, only texts, which
+// begin with namespace and name of the claim, and these have to be different for each claim;
+// only what upstream puts there itself is cut, and a text that begins otherwise stays as it is.
+func WithoutPlannedClaims(q *Question, text string) string {
+	for i := range q.Claims {
+		claim := q.Claims[i].Claim
+		after, found := strings.CutPrefix(text, fmt.Sprintf("claim %s", klog.KObj(claim)))
+		if _, planned := cluster.IsPlanned(claim); !found || !planned {
+			continue
+		}
+		rest, found := strings.CutPrefix(after, ": ")
+		if !found {
+			if rest, found = strings.CutPrefix(after, ", "); !found {
+				continue
+			}
+		}
+		requests := claim.Spec.Devices.Requests
+		if len(requests) != 1 || requests[0].Exactly == nil {
+			return rest
+		}
+		for at, s := range requests[0].Exactly.Selectors {
+			if on, found := strings.CutPrefix(rest, fmt.Sprintf("selector #%d on ", at)); found && s.CEL != nil {
+				return fmt.Sprintf("selector %s on %s", strings.Join(strings.Fields(s.CEL.Expression), " "), on)
+			}
+		}
+		return rest
+	}
+	return text
+}
+
+// Recounted returns the other question with the funnels of this one, which hold where its
+// claims ask for other numbers of the same devices. It is nil if anything else differs.
+func (q *Question) Recounted(other *Question) *Question {
+	if other.Cluster != q.Cluster || len(other.Claims) != len(q.Claims) {
+		return nil
+	}
+	recounted := *other
+	recounted.Claims = slices.Clone(other.Claims)
+	for i := range recounted.Claims {
+		c, accounted := &recounted.Claims[i], q.Claims[i]
+		if !equality.Semantic.DeepEqual(withoutCounts(c.Claim), withoutCounts(accounted.Claim)) {
+			return nil
+		}
+		c.Funnels = nil
+		for r, alternatives := range cluster.Requests(c.Claim) {
+			var funnels []*Funnel
+			for a, request := range alternatives {
+				f := *accounted.Funnels[r][a]
+				f.Request = request
+				funnels = append(funnels, &f)
+			}
+			c.Funnels = append(c.Funnels, funnels)
+		}
+	}
+	return &recounted
+}
+
+// withoutCounts returns what a claim asks for, whatever the number.
+func withoutCounts(claim *resourceapi.ResourceClaim) *resourceapi.DeviceClaim {
+	devices := claim.Spec.Devices.DeepCopy()
+	for i := range devices.Requests {
+		r := &devices.Requests[i]
+		if r.Exactly != nil {
+			r.Exactly.Count = 0
+		}
+		for j := range r.FirstAvailable {
+			r.FirstAvailable[j].Count = 0
+		}
+	}
+	return devices
+}
+
+// SelectorFails reports whether a selector fails on a device of a pool that the allocator may
+// look at for a node. It evaluates selectors before it looks which node a device of a slice
+// is for.
+func (q *Question) SelectorFails(ctx context.Context, pool *cluster.NodePool, node *corev1.Node) bool {
+	if !pool.Usable() {
+		return false
+	}
+	for _, slice := range pool.Slices {
+		for i := range slice.Spec.Devices {
+			d := cluster.DeviceIn(pool.Pool, slice, i)
+			fails := func(f *Funnel) bool { return f.Checks.SelectorFails(ctx, &d, node) }
+			if slices.ContainsFunc(q.Claims, func(c Claim) bool {
+				return slices.ContainsFunc(c.Funnels, func(alternatives []*Funnel) bool { return slices.ContainsFunc(alternatives, fails) })
+			}) {
+				return true
+			}
+		}
+	}
+	return false
 }

@@ -381,3 +381,19 @@ func (g *rejectionGroup) holders() *api.Holders {
 	}
 	return h
 }
+
+// HoldersText says whose the devices are, after "allocated".
+func HoldersText(h *api.Holders) string {
+	switch {
+	case h == nil:
+		return ""
+	case h.Claim.Name != "":
+		return "to claim " + h.Claim.QualifiedName()
+	case len(h.Namespaces) == 1:
+		return fmt.Sprintf("to %s in namespace %s", english.Count(h.Claims, "claim"), h.Namespaces[0].Namespace)
+	case len(h.Namespaces) > 1:
+		return fmt.Sprintf("to %s, %s in namespace %s", english.Count(h.Claims, "claim"), english.Count(h.Namespaces[0].Devices, "device"), h.Namespaces[0].Namespace)
+	default:
+		return ""
+	}
+}

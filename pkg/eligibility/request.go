@@ -14,6 +14,7 @@ import (
 	resourceapi "k8s.io/api/resource/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/dynamic-resource-allocation/resourceclaim"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/selector"
@@ -381,4 +382,116 @@ func SelectorLabel(index, count int) string {
 		return "selector"
 	}
 	return fmt.Sprintf("selector %d", index+1)
+}
+
+// bindingConditions rejects a device with binding conditions if the gates for them are off:
+// the allocator then uses it for no request (isSelectable).
+func bindingConditions(gates *cluster.Gates, d *cluster.Device) *Reason {
+	if len(d.BindingConditions) == 0 || gates.BindingConditions() {
+		return nil
+	}
+	return &Reason{
+		Check: BindingConditions, Code: api.BindingConditionsUnsupported, Label: "binding conditions",
+		Text: "has binding conditions, which need the feature gates " + cluster.GateBindingConditions + " and " + cluster.GateDeviceStatus,
+		Fact: api.Evidence{Object: cluster.SliceObject(d), Path: cluster.DevicePath(d, "bindingConditions"), Found: strings.Join(d.BindingConditions, ", ")},
+	}
+}
+
+// skipsNodeOperations reports whether the allocator uses a device only for nodes that
+// declare DRAOptionalNodeOperations, and only if that gate is on. Only the experimental
+// implementation knows the field (allocateDevice); the others allocate such devices like
+// any other.
+func skipsNodeOperations(gates *cluster.Gates, d *cluster.Device) bool {
+	return len(d.Slice.Spec.SkipNodeOperations) > 0 && gates.Channel() == cluster.ChannelExperimental
+}
+
+// onNode makes the checks of a device whose result depends on the node.
+func onNode(facts *cluster.Cluster, d *cluster.Device, node *corev1.Node) *Reason {
+	if r := nodeOperations(facts.Gates, d, node); r != nil {
+		return r
+	}
+	return partitionReason(d, facts.Partitions.ConflictOn(d, node))
+}
+
+// nodeOperations rejects a device without node operations if the gate is off, or the node
+// does not support that. Without a node, only the gate counts.
+func nodeOperations(gates *cluster.Gates, d *cluster.Device, node *corev1.Node) *Reason {
+	switch {
+	case !skipsNodeOperations(gates, d):
+		return nil
+	case !gates.Enabled(cluster.GateOptionalNodeOps):
+		return featureOff(NodeOperations, cluster.GateOptionalNodeOps, cluster.SliceObject(d), "spec.skipNodeOperations")
+	case node == nil || slices.Contains(node.Status.DeclaredFeatures, cluster.GateOptionalNodeOps):
+		return nil
+	}
+	return &Reason{
+		Check: NodeOperations, Code: api.NodeOperationUnsupported, Label: "node too old",
+		Text: "the node does not declare " + cluster.GateOptionalNodeOps,
+		Fact: api.Evidence{
+			Object: api.Ref(api.KindNode, "", node.Name), Path: "status.declaredFeatures",
+			Found: strings.Join(node.Status.DeclaredFeatures, ", "), Required: cluster.GateOptionalNodeOps,
+		},
+	}
+}
+
+// CheckPartition compares shared counters and compatibility groups with the rest that the
+// allocated devices of the pool leave. Without a node, that is the rest for all nodes.
+func (c *Checks) CheckPartition(d *cluster.Device, node *corev1.Node) *Reason {
+	if h := c.Cluster.Partitions.ConflictOn(d, node); h != nil {
+		return partitionReason(d, h)
+	}
+	return partitionReason(d, c.Cluster.Partitions.Conflict(d))
+}
+
+func partitionReason(d *cluster.Device, h *cluster.CounterConflict) *Reason {
+	switch {
+	case h == nil:
+		return nil
+	case h.Gate != "":
+		return featureOff(Partition, h.Gate, cluster.SliceObject(d), cluster.DevicePath(d, "consumesCounters"))
+	case h.CounterSet != "":
+		others := groupsText(sets.List(h.Others.Groups))
+		if h.Others.Declared && h.Others.Groups.Len() == 0 {
+			others = "compatibility groups that have nothing in common"
+		}
+		return &Reason{
+			Check: CompatibilityGroups, Code: api.CompatibilityGroupConflict, Label: "incompatible",
+			Text: fmt.Sprintf("counter set %s is used by devices of %s", h.CounterSet, others),
+			Fact: api.Evidence{
+				Object: cluster.SliceObject(d), Path: cluster.DevicePath(d, "consumesCounters.compatibilityGroups"),
+				Found: groupsText(h.Groups), Required: others,
+			},
+		}
+	case h.Overcommitted != nil:
+		text := fmt.Sprintf("counter %s of %s is overcommitted, so no device of its pool that uses counters can be allocated", h.Overcommitted.Counter, h.Overcommitted.CounterSet)
+		return &Reason{
+			Check: Counters, Code: api.CountersExhausted, Label: "counters", Text: text, Brief: text,
+			Fact: api.Evidence{Object: cluster.PoolObject(d.Pool), Path: cluster.CounterPath(*h.Overcommitted), Found: h.Overcommitted.Left.String() + " available"},
+		}
+	default:
+		use := h.Short
+		by := make([]string, 0, len(use.By))
+		for _, id := range use.By {
+			by = append(by, id.Device)
+		}
+		brief := fmt.Sprintf("%s of %s available in counter %s", selector.QuantityText(use.Left), selector.QuantityText(use.Total), use.Counter)
+		text := brief
+		if len(by) > 0 {
+			text += fmt.Sprintf(", used by %s", english.Sample(by, 3))
+		}
+		return &Reason{
+			Check: Counters, Code: api.CountersExhausted, Label: "counters", Text: text, Brief: brief, wanted: selector.QuantityText(h.Required),
+			Fact: api.Evidence{
+				Object: cluster.PoolObject(d.Pool), Path: cluster.CounterPath(*use),
+				Found: fmt.Sprintf("%s of %s available", use.Left.String(), use.Total.String()), Required: h.Required.String(),
+			},
+		}
+	}
+}
+
+func groupsText(groups []string) string {
+	if len(groups) == 0 {
+		return "no compatibility group"
+	}
+	return "compatibility group " + english.JoinAnd(groups)
 }

@@ -9,11 +9,13 @@ import (
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/target"
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/verdict"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
+	"github.com/kubectl-dra/kubectl-dra/pkg/lifecycle"
 )
 
 // Answer is the answer or the error for one of several targets. One of the two is nil.
@@ -127,4 +129,13 @@ func (g *gangRemedies) find(ctx context.Context, t *target.Target, out *api.Expl
 	out.Remedies, out.MoreRemedies = slices.Clone(whole.Remedies), whole.MoreRemedies
 	out.NextSteps = withoutGangStep(out.NextSteps, group.Name)
 	return nil
+}
+
+// RefusedWorkloads lists the workloads whose pods use devices, and that the API server
+// refuses.
+func RefusedWorkloads(c *cluster.Cluster) []*lifecycle.Refusal {
+	return slices.DeleteFunc(lifecycle.Refusals(c.Snapshot), func(r *lifecycle.Refusal) bool {
+		w := r.Workload
+		return !c.WantsDevices(&corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: w.Namespace, Name: w.Name}, Spec: w.Template.Spec})
+	})
 }

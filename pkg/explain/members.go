@@ -143,7 +143,7 @@ func kindName(p *verdict.Queued) string { return fmt.Sprintf("%p", p.Kind) }
 func (a *answers) memberGroup(s *target.Target, m *api.Members) *api.MemberGroup {
 	group := s.Group
 	if group == nil {
-		group = a.GroupOf(s.Pod)
+		group = verdict.GroupOf(a.cluster, s.Pod)
 	}
 	if group == nil {
 		return nil

@@ -120,3 +120,17 @@ func nextSteps(v *verdict.Verdict, outcome api.Verdict) []api.NextStep {
 	}
 	return steps
 }
+
+// Actor returns who can help a target that waits: the user if one of the remedies is
+// theirs, else an admin, else who the next steps are for. It is empty where nothing is
+// known that would help.
+func Actor(e *api.Explanation) string {
+	if len(e.Remedies) == 0 {
+		return lifecycle.Actor(e.NextSteps)
+	}
+	steps := make([]api.NextStep, 0, len(e.Remedies))
+	for i := range e.Remedies {
+		steps = append(steps, api.NextStep{Actor: e.Remedies[i].Actor})
+	}
+	return lifecycle.Actor(steps)
+}

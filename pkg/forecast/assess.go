@@ -11,7 +11,11 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+	policyapi "k8s.io/api/policy/v1"
+	resourceapi "k8s.io/api/resource/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
 
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
@@ -251,4 +255,139 @@ func (a *assessment) assumeDrivers(plugins map[*corev1.Pod][]string) {
 	if slices.Sort(unknown); len(unknown) > 0 {
 		a.out.Assumptions = append(a.out.Assumptions, fmt.Sprintf("the pods of driver %s on the node are of DaemonSets, or static, and stay: none of them is known", english.JoinAnd(slices.Compact(unknown))))
 	}
+}
+
+// heedBudgets says which PodDisruptionBudgets have to allow the evictions. The API server
+// refuses an eviction as long as the budget of the pod allows none, and "kubectl drain"
+// tries again (canIgnorePDB and checkAndDecrement in pkg/registry/core/pod/storage/eviction.go
+// of Kubernetes v1.37.1). Taints do not ask them.
+func (a *assessment) heedBudgets() {
+	snap := a.before.Snapshot
+	if why := snap.Unknown(snapshot.ResourceBudgets, ""); why != "" {
+		a.out.Assumptions = append(a.out.Assumptions, "no PodDisruptionBudget delays an eviction: "+why)
+	}
+	for _, budget := range snap.Budgets {
+		selector, err := metav1.LabelSelectorAsSelector(budget.Spec.Selector)
+		if err != nil {
+			// The API server stores none like that.
+			continue
+		}
+		out := api.ImpactBudget{Namespace: budget.Namespace, Name: budget.Name, Allowed: int(budget.Status.DisruptionsAllowed)}
+		stuck := false
+		for i := range a.out.Pods {
+			p := &a.out.Pods[i]
+			pod := snap.Pod(p.Namespace, p.Name)
+			if p.Effect != api.EffectEvicted || pod == nil || pod.Namespace != budget.Namespace || !selector.Matches(labels.Set(pod.Labels)) || ignoresBudget(pod, budget) {
+				continue
+			}
+			p.Budgets = append(p.Budgets, budget.Name)
+			out.Pods = append(out.Pods, pod.Name)
+			stuck = stuck || p.Outcome == api.OutcomeNoPlace || p.Outcome == api.OutcomeNotRecreated
+		}
+		if len(out.Pods) == 0 {
+			continue
+		}
+		switch {
+		case out.Allowed == 0:
+			out.Effect = api.BudgetBlocks
+		case out.Allowed >= len(out.Pods):
+			out.Effect = api.BudgetAllows
+		case stuck:
+			out.Effect = api.BudgetStops
+		default:
+			out.Effect = api.BudgetDelays
+		}
+		a.out.Budgets = append(a.out.Budgets, out)
+	}
+	for i := range a.out.Pods {
+		if p := &a.out.Pods[i]; len(p.Budgets) > 1 {
+			a.out.Notes = append(a.out.Notes, fmt.Sprintf("pod %s has %d PodDisruptionBudgets: the API server refuses to evict such a pod", english.QualifiedName(a.before.Snapshot.Pod(p.Namespace, p.Name)), len(p.Budgets)))
+		}
+	}
+}
+
+// ignoresBudget reports whether a pod is evicted whatever its budget says: it does not run
+// yet, or it is not ready and the budget lets such pods go.
+func ignoresBudget(pod *corev1.Pod, budget *policyapi.PodDisruptionBudget) bool {
+	if pod.Status.Phase == corev1.PodPending {
+		return true
+	}
+	for _, c := range pod.Status.Conditions {
+		if c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue {
+			return false
+		}
+	}
+	if policy := budget.Spec.UnhealthyPodEvictionPolicy; policy != nil && *policy == policyapi.AlwaysAllow {
+		return true
+	}
+	// By default they go if the budget is met without them.
+	return budget.Status.CurrentHealthy >= budget.Status.DesiredHealthy && budget.Status.DesiredHealthy > 0
+}
+
+// unmatched lists the allocated claims with devices that a changed class no longer
+// selects.
+func unmatched(ctx context.Context, before, after *cluster.Cluster) []api.ImpactClaim {
+	changed := map[string]*resourceapi.DeviceClass{}
+	for _, class := range after.Snapshot.Classes {
+		if old := before.Snapshot.Class(class.Name); old != nil && !equality.Semantic.DeepEqual(old.Spec.Selectors, class.Spec.Selectors) {
+			changed[class.Name] = class
+		}
+	}
+	var list []api.ImpactClaim
+	for _, claim := range before.Snapshot.Claims {
+		if claim.Status.Allocation == nil || len(changed) == 0 {
+			continue
+		}
+		for _, alternatives := range cluster.Requests(claim) {
+			for _, request := range alternatives {
+				class := changed[request.Class]
+				if class == nil {
+					continue
+				}
+				if devices := unselected(ctx, before, after, claim, request, class); len(devices) > 0 {
+					list = append(list, api.ImpactClaim{Namespace: claim.Namespace, Name: claim.Name, DeviceClass: class.Name, Devices: devices, Pods: podsOf(claim)})
+				}
+			}
+		}
+	}
+	return list
+}
+
+// unselected lists the devices of a request that its class does not select after the
+// change, and did before.
+func unselected(ctx context.Context, before, after *cluster.Cluster, claim *resourceapi.ResourceClaim, request *cluster.Request, class *resourceapi.DeviceClass) []string {
+	var devices []string
+	for i := range claim.Status.Allocation.Devices.Results {
+		result := &claim.Status.Allocation.Devices.Results[i]
+		device := after.Pools.Device(cluster.DeviceID{Driver: result.Driver, Pool: result.Pool, Device: result.Device})
+		if result.Request != request.Name || device == nil {
+			continue
+		}
+		if selects(ctx, before, before.Snapshot.Class(class.Name), device) && !selects(ctx, after, class, device) {
+			devices = append(devices, device.ID.String())
+		}
+	}
+	return devices
+}
+
+// selects reports whether all selectors of a class are true for a device.
+func selects(ctx context.Context, facts *cluster.Cluster, class *resourceapi.DeviceClass, device *cluster.Device) bool {
+	selectors := facts.Gates.Selectors()
+	return !slices.ContainsFunc(class.Spec.Selectors, func(s resourceapi.DeviceSelector) bool {
+		if s.CEL == nil {
+			return false
+		}
+		compiled := selectors.Compile(s.CEL.Expression)
+		return compiled.Err != nil || !selectors.Evaluate(ctx, compiled, device.ID.Driver, device.Device).Matches
+	})
+}
+
+func podsOf(claim *resourceapi.ResourceClaim) []string {
+	var pods []string
+	for _, consumer := range claim.Status.ReservedFor {
+		if consumer.APIGroup == "" && consumer.Resource == "pods" {
+			pods = append(pods, consumer.Name)
+		}
+	}
+	return pods
 }

@@ -10,6 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	resourceapi "k8s.io/api/resource/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/version"
 
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
@@ -252,7 +253,7 @@ func Upgrade(version string) Change {
 	return Change{
 		text: "upgrade to " + version,
 		apply: func(snap *snapshot.Snapshot) (*snapshot.Snapshot, error) {
-			old := snapshot.Snapshot{ServerVersion: snap.ServerVersion}
+			old := snapshot.Snapshot{Release: snapshot.Release{ServerVersion: snap.ServerVersion}}
 			after := *snap
 			after.ServerVersion, after.Emulator, after.Gates, after.OtherRelease = version, "", map[string]snapshot.Gate{}, true
 			for name, gate := range snap.Gates {
@@ -264,4 +265,40 @@ func Upgrade(version string) Change {
 		},
 		notes: upgradeNotes,
 	}
+}
+
+// upgradeNotes says which gates change, and what the scheduler does otherwise.
+func upgradeNotes(before, after *cluster.Cluster) []string {
+	var notes []string
+	if is, err := version.ParseGeneric(before.Snapshot.ServerVersion); err == nil && version.MustParseGeneric(after.Snapshot.ServerVersion).LessThan(is) {
+		notes = append(notes, fmt.Sprintf("the cluster has %s: Kubernetes does not support downgrades", before.Snapshot.ServerVersion))
+	}
+	for _, name := range snapshot.KnownGates() {
+		was, is := before.Snapshot.Gate(name).Enabled, after.Snapshot.Gate(name).Enabled
+		if was != is {
+			notes = append(notes, fmt.Sprintf("feature gate %s: %s -> %s", name, onOff(was), onOff(is)))
+		}
+	}
+	for _, change := range cluster.BehaviorChanges() {
+		was, is := before.Behaves(change.Behavior), after.Behaves(change.Behavior)
+		if was == is {
+			continue
+		}
+		component, when := "kube-scheduler", "from then on"
+		if change.Behavior == cluster.ExtendedNotEvicted {
+			component = "kube-controller-manager"
+		}
+		if was {
+			when = "no longer"
+		}
+		notes = append(notes, fmt.Sprintf("%s, %s: %s (kubernetes/kubernetes#%d)", component, when, change.Behavior.Text(), change.Upstream))
+	}
+	return notes
+}
+
+func onOff(on bool) string {
+	if on {
+		return "on"
+	}
+	return "off"
 }

@@ -4,14 +4,19 @@
 package forecast
 
 import (
+	"cmp"
 	"context"
+	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 
 	resourceapi "k8s.io/api/resource/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
+	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/selector"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
@@ -102,6 +107,238 @@ func (f *finder) oneClaim(ctx context.Context) (api.SharingWay, error) {
 	return way, f.decide(ctx, &way, f.newRecipe("shared-claim", f.spec("", nil, nil), true))
 }
 
+// kindsMost limits how many kinds of devices are counted.
+const kindsMost = 10
+
+// capacity returns the way in which several claims get parts of the capacity of one device (KEP-5075).
+func (f *finder) capacity(ctx context.Context) (api.SharingWay, error) {
+	way := api.SharingWay{Method: api.SharedCapacity}
+	shared := f.matching(shareable)
+	switch {
+	case len(shared) == 0:
+		return way, f.absent(ctx, &way, "no device of the class has allowMultipleAllocations", func(of *finder) (bool, error) {
+			return f.Gates.Enabled(cluster.GateConsumableCapacity) && slices.ContainsFunc(of.devices, shareable), nil
+		})
+	case !f.Gates.Enabled(cluster.GateConsumableCapacity):
+		way.Reason, way.FeatureGate = gateOff(len(shared), "allowMultipleAllocations", cluster.GateConsumableCapacity), cluster.GateConsumableCapacity
+		return way, nil
+	}
+	way.Devices = len(shared)
+	var best *cluster.Device
+	asks := map[resourceapi.QualifiedName]resource.Quantity(nil)
+	for _, devices := range grouped(shared, func(d *cluster.Device) [2]string {
+		// Quantities and names can be encoded.
+		text, _ := json.Marshal(d.Capacity)
+		return [2]string{d.ID.Driver, string(text)}
+	}) {
+		d := devices[0]
+		least := smallest(d)
+		kind := api.SharedDevices{Driver: d.ID.Driver, Devices: len(devices), Capacity: quantities(d, least)}
+		var err error
+		if kind.Claims, err = f.room(ctx, devices[:1], f.spec("", nil, nil)); err != nil {
+			return way, err
+		}
+		if len(least) > 0 {
+			count, err := f.room(ctx, devices[:1], f.spec("", least, nil))
+			if err != nil {
+				return way, err
+			}
+			kind.SmallestClaims = &count
+		}
+		if best == nil && (several(&kind.Claims) || several(kind.SmallestClaims)) {
+			if best = d; !several(&kind.Claims) {
+				asks = least
+			}
+		}
+		way.Kinds = append(way.Kinds, kind)
+	}
+	if best == nil {
+		way.Reason = "no device of the class has room for two claims"
+		return way, nil
+	}
+	way.Available = true
+	if asks != nil {
+		way.Notes = append(way.Notes, "the manifest asks for these amounts")
+	}
+	expression := ""
+	if len(shared) < len(f.devices) {
+		expression = "device.allowMultipleAllocations"
+	}
+	return way, f.decide(ctx, &way, f.newRecipe("shared-capacity", f.spec(expression, asks, nil), false))
+}
+
+// grouped puts devices with the same key together, the largest groups first, and of these at most
+// kindsMost.
+func grouped[K comparable](devices []*cluster.Device, key func(*cluster.Device) K) [][]*cluster.Device {
+	at := map[K]int{}
+	var groups [][]*cluster.Device
+	for _, d := range devices {
+		k := key(d)
+		if _, known := at[k]; !known {
+			at[k] = len(groups)
+			groups = append(groups, nil)
+		}
+		groups[at[k]] = append(groups[at[k]], d)
+	}
+	slices.SortStableFunc(groups, func(a, b []*cluster.Device) int { return cmp.Compare(len(b), len(a)) })
+	return groups[:min(len(groups), kindsMost)]
+}
+
+// quantities lists the capacity of a device that claims share, with the least that they can ask for.
+func quantities(d *cluster.Device, least map[resourceapi.QualifiedName]resource.Quantity) []api.SharedQuantity {
+	var list []api.SharedQuantity
+	for _, name := range slices.Sorted(maps.Keys(d.Capacity)) {
+		capacity := d.Capacity[name]
+		q := api.SharedQuantity{Name: string(name), Value: selector.QuantityText(capacity.Value), Default: selector.QuantityText(capacity.Value)}
+		if policy := capacity.RequestPolicy; policy != nil && policy.Default != nil {
+			q.Default = selector.QuantityText(*policy.Default)
+		}
+		if amount, less := least[name]; less {
+			q.Smallest, q.AnyAmount = selector.QuantityText(amount), capacity.RequestPolicy == nil
+		}
+		list = append(list, q)
+	}
+	return list
+}
+
+// smallest returns the least that a claim can ask for of each capacity, if a claim that does not ask gets
+// more. Without a policy any amount is allowed, and it returns half of the capacity.
+func smallest(d *cluster.Device) map[resourceapi.QualifiedName]resource.Quantity {
+	asks := map[resourceapi.QualifiedName]resource.Quantity{}
+	for name, capacity := range d.Capacity {
+		policy := capacity.RequestPolicy
+		if policy == nil {
+			if half := capacity.Value.Value() / 2; half > 0 {
+				asks[name] = *resource.NewQuantity(half, capacity.Value.Format)
+			}
+			continue
+		}
+		if least := leastOf(policy); least != nil && (policy.Default == nil || least.Cmp(*policy.Default) < 0) {
+			asks[name] = *least
+		}
+	}
+	return asks
+}
+
+// leastOf returns the least amount that a policy allows and that is more than nothing, nil if it does not
+// say.
+func leastOf(policy *resourceapi.CapacityRequestPolicy) *resource.Quantity {
+	switch {
+	case len(policy.ValidValues) > 0:
+		return &policy.ValidValues[0]
+	case policy.ValidRange == nil || policy.ValidRange.Min == nil:
+		return nil
+	case policy.ValidRange.Min.Sign() > 0:
+		return policy.ValidRange.Min
+	default:
+		return policy.ValidRange.Step
+	}
+}
+
+// attrProfile is the attribute in which drivers name the kind of a partition, if they declare none.
+const attrProfile = "profile"
+
+// profile is a kind of partition, see [api.SharedDevices].
+type profile struct{ driver, attribute, value string }
+
+// partitions returns the way in which devices are parts of one device (KEP-4815).
+func (f *finder) partitions(ctx context.Context) (api.SharingWay, error) {
+	way := api.SharingWay{Method: api.SharedPartitions}
+	parts := f.matching(draws)
+	divides := func(of *finder) (bool, error) {
+		for _, devices := range grouped(of.matching(draws), profileOf) {
+			if count, err := of.room(ctx, mostOfOne(devices), of.spec("", nil, nil)); err != nil || several(&count) {
+				return err == nil, err
+			}
+		}
+		return false, nil
+	}
+	switch {
+	case len(parts) == 0:
+		return way, f.absent(ctx, &way, "no device of the class draws on shared counters", divides)
+	case !f.Gates.Enabled(cluster.GatePartitionableDevices):
+		way.Reason, way.FeatureGate = gateOff(len(parts), "shared counters", cluster.GatePartitionableDevices), cluster.GatePartitionableDevices
+		return way, nil
+	}
+	way.Devices = len(parts)
+	most, best := 1, []*cluster.Device(nil)
+	for _, devices := range grouped(parts, profileOf) {
+		of := profileOf(devices[0])
+		kind := api.SharedDevices{Driver: of.driver, Devices: len(devices), Profile: of.value, Attribute: of.attribute}
+		var err error
+		if kind.Claims, err = f.room(ctx, mostOfOne(devices), f.spec("", nil, nil)); err != nil {
+			return way, err
+		}
+		if kind.Claims.AtLeast > most {
+			most, best = kind.Claims.AtLeast, devices
+		}
+		way.Kinds = append(way.Kinds, kind)
+	}
+	if best == nil {
+		return way, f.absent(ctx, &way, "the counters of a device are enough for one device of the class only", divides)
+	}
+	way.Available = true
+	way.Notes = append(way.Notes, "the manifest asks for "+profileOf(best[0]).value)
+	expression, ok := f.telling(ctx, best)
+	if !ok {
+		way.Notes = []string{"no attribute tells the profiles apart: the claims of the manifest get any device of the class"}
+	}
+	return way, f.decide(ctx, &way, f.newRecipe("partition", f.spec(expression, nil, nil), false))
+}
+
+// mostOfOne returns the partitions that draw on the same counters, and so are parts of one device: the
+// device with the most of them.
+func mostOfOne(partitions []*cluster.Device) []*cluster.Device {
+	type counters struct{ driver, pool, set string }
+	return grouped(partitions, func(d *cluster.Device) counters {
+		return counters{d.ID.Driver, d.ID.Pool, d.ConsumesCounters[0].CounterSet}
+	})[0]
+}
+
+// profileOf returns the kind of a partition: what the driver declares, the attribute profile, as the driver
+// of NVIDIA has it, or the counters that it takes.
+func profileOf(d *cluster.Device) profile {
+	attribute, value := inventory.PartitionKind(d)
+	if attribute == "" {
+		if named, ok := selector.Lookup(d.Attributes, d.ID.Driver, attrProfile, d.ID.Driver); ok {
+			attribute, value = d.ID.Driver+"/"+attrProfile, selector.Plain(named)
+		}
+	}
+	return profile{d.ID.Driver, attribute, value}
+}
+
+// telling returns an expression that is true for partitions of a profile, and for no other device of the
+// class. It is empty if the class has no others, and not ok if none is found.
+func (f *finder) telling(ctx context.Context, partitions []*cluster.Device) (expression string, ok bool) {
+	if len(partitions) == len(f.devices) {
+		return "", true
+	}
+	first, evaluator := partitions[0], f.Gates.Selectors()
+	of := profileOf(first)
+	reading := selector.Attribute(resourceapi.QualifiedName(of.attribute), of.driver)
+	expression, ok = selector.Condition(reading, selector.Exactly, of.driver, first.Device)
+	if !ok {
+		return "", false
+	}
+	tells := func(expression string) bool {
+		sel := evaluator.Compile(expression)
+		for _, d := range f.devices {
+			if result := evaluator.Evaluate(ctx, sel, d.ID.Driver, d.Device); result.Err != nil || result.Matches != (draws(d) && profileOf(d) == of) {
+				return false
+			}
+		}
+		return true
+	}
+	if tells(expression) {
+		return expression, true
+	}
+	guarded, ok := evaluator.Guard(evaluator.Compile(expression), []selector.Reading{reading})
+	if !ok || !tells(guarded) {
+		return "", false
+	}
+	return guarded, true
+}
+
 // configured returns the way in which the driver shares a device, as its parameters say.
 func (f *finder) configured(ctx context.Context) (api.SharingWay, error) {
 	way := api.SharingWay{Method: api.DriverSettings, Settings: f.settings()}
@@ -124,6 +361,67 @@ func (f *finder) configured(ctx context.Context) (api.SharingWay, error) {
 	config.Opaque.Parameters.Raw = setting.Parameters
 	way.Notes = append(way.Notes, fmt.Sprintf("the manifest has the parameters of %s", setting.Objects[0].Title()))
 	return way, f.decide(ctx, &way, f.newRecipe("shared-settings", f.spec("", nil, []resourceapi.DeviceClaimConfiguration{config}), true))
+}
+
+// objectsMost limits how many objects with the same setting are named.
+const objectsMost = 10
+
+// settings returns the opaque parameters for the drivers of the class that the class itself, templates,
+// and claims that are made from none have. Claims and templates count with what applies to requests for
+// the class.
+func (f *finder) settings() []api.DriverSetting {
+	var list []api.DriverSetting
+	add := func(object api.ObjectRef, opaque *resourceapi.OpaqueDeviceConfiguration) {
+		if opaque == nil || len(f.drivers) > 0 && !slices.Contains(f.drivers, opaque.Driver) {
+			return
+		}
+		at := slices.IndexFunc(list, func(s api.DriverSetting) bool {
+			return s.Driver == opaque.Driver && string(s.Parameters) == string(opaque.Parameters.Raw)
+		})
+		if at < 0 {
+			at = len(list)
+			list = append(list, api.DriverSetting{Driver: opaque.Driver, Parameters: opaque.Parameters.Raw})
+		}
+		setting := &list[at]
+		if len(setting.Objects) > 0 && setting.Objects[len(setting.Objects)-1] == object {
+			return
+		}
+		if setting.Count++; len(setting.Objects) < objectsMost {
+			setting.Objects = append(setting.Objects, object)
+		}
+	}
+	for i := range f.class.Spec.Config {
+		add(api.RefTo("DeviceClass", f.class), f.class.Spec.Config[i].Opaque)
+	}
+	claim := func(object api.ObjectRef, spec *resourceapi.ResourceClaimSpec) {
+		for i := range spec.Devices.Config {
+			if config := &spec.Devices.Config[i]; f.applies(spec, config.Requests) {
+				add(object, config.Opaque)
+			}
+		}
+	}
+	for _, template := range f.Snapshot.Templates {
+		claim(api.RefTo(api.KindTemplate, template), &template.Spec.Spec)
+	}
+	for _, c := range f.Snapshot.Claims {
+		if c.Annotations[resourceapi.PodResourceClaimAnnotation] == "" {
+			claim(api.RefTo(api.KindClaim, c), &c.Spec)
+		}
+	}
+	return list
+}
+
+// applies reports whether configuration for some requests, or for all if there are none, is for a request
+// for the class.
+func (f *finder) applies(spec *resourceapi.ResourceClaimSpec, requests []string) bool {
+	for _, alternatives := range cluster.Requests(&resourceapi.ResourceClaim{Spec: *spec}) {
+		for _, r := range alternatives {
+			if r.Class == f.class.Name && (len(requests) == 0 || slices.Contains(requests, r.Base) || slices.Contains(requests, r.Name)) {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // absent says why a way is not there that the devices of the class do not have, and which classes of the

@@ -86,7 +86,7 @@ func published(version string, gates []string, sets []resourceapi.CounterSet, de
 		list[0].Spec.Pool.ResourceSliceCount, list[1].Spec.Pool.ResourceSliceCount = 2, 2
 	}
 	snapshot.SortByName(classes)
-	snap := &snapshot.Snapshot{ServerVersion: version, Nodes: []*corev1.Node{node}, Slices: list, Classes: classes, Gates: map[string]snapshot.Gate{}}
+	snap := &snapshot.Snapshot{Release: snapshot.Release{ServerVersion: version, Gates: map[string]snapshot.Gate{}}, Nodes: []*corev1.Node{node}, Slices: list, Classes: classes}
 	for _, gate := range gates {
 		snap.Gates[gate] = snapshot.Gate{Enabled: true}
 	}

@@ -4,14 +4,44 @@
 package inventory
 
 import (
+	"slices"
+	"sync"
+
 	corev1 "k8s.io/api/core/v1"
 	resourceapi "k8s.io/api/resource/v1"
+	resourcev1alpha3 "k8s.io/api/resource/v1alpha3"
+	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/component-helpers/scheduling/corev1/nodeaffinity"
 	"k8s.io/utils/ptr"
 
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/eligibility"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
+
+// deviceCounter counts the devices of pools, classes and nodes by state. The counts of a pool
+// take in what the cluster itself reports about it.
+type deviceCounter struct {
+	cluster  *cluster.Cluster
+	eligible *eligibility.Devices
+	notRead  notRead
+	plain    *plainNodes
+	// statuses has what the cluster itself says about pools.
+	statuses func() map[snapshot.PoolID]poolStatus
+	// gone has, by pool, the devices of claims that no slice has any more.
+	gone func() map[snapshot.PoolID]int
+	// unpublished has the devices themselves.
+	unpublished func() []api.Device
+}
+
+func newDeviceCounter(c *cluster.Cluster) *deviceCounter {
+	n := &deviceCounter{cluster: c, eligible: eligibility.NewDevices(c), notRead: notReadIn(c), plain: &plainNodes{facts: c}}
+	n.statuses = sync.OnceValue(func() map[snapshot.PoolID]poolStatus { return listStatuses(c.Snapshot) })
+	n.gone = sync.OnceValue(func() map[snapshot.PoolID]int { return countGone(c) })
+	n.unpublished = sync.OnceValue(func() []api.Device { return listUnpublished(n.eligible) })
+	return n
+}
 
 // tally counts the visible devices of a pool.
 type tally struct {
@@ -261,4 +291,128 @@ func devicesOf(pool *cluster.Pool) []cluster.Device {
 		}
 	}
 	return devices
+}
+
+// poolStatus is the report of a ResourcePoolStatusRequest about one pool.
+type poolStatus struct {
+	*resourcev1alpha3.PoolStatus
+	request *resourcev1alpha3.ResourcePoolStatusRequest
+}
+
+// listStatuses finds the newest status of each pool.
+func listStatuses(snap *snapshot.Snapshot) map[snapshot.PoolID]poolStatus {
+	statuses := map[snapshot.PoolID]poolStatus{}
+	for _, request := range snap.PoolStatuses {
+		if request.Status == nil {
+			continue
+		}
+		at := snapshot.AnsweredAt(request)
+		for i := range request.Status.Pools {
+			status := &request.Status.Pools[i]
+			key := snapshot.PoolID{Driver: status.Driver, Name: status.PoolName}
+			if other, ok := statuses[key]; ok {
+				if before := snapshot.AnsweredAt(other.request); at.Before(&before) {
+					continue
+				}
+			}
+			statuses[key] = poolStatus{status, request}
+		}
+	}
+	return statuses
+}
+
+// countGone counts the devices that claims have and no slice has any more.
+func countGone(facts *cluster.Cluster) map[snapshot.PoolID]int {
+	seen := map[cluster.DeviceID]bool{}
+	gone := map[snapshot.PoolID]int{}
+	for _, claim := range facts.Snapshot.Claims {
+		if claim.Status.Allocation == nil {
+			continue
+		}
+		for i := range claim.Status.Allocation.Devices.Results {
+			result := &claim.Status.Allocation.Devices.Results[i]
+			id := deviceID(result)
+			if ptr.Deref(result.AdminAccess, false) || seen[id] || facts.Pools.Device(id) != nil {
+				continue
+			}
+			seen[id] = true
+			gone[snapshot.PoolID{Driver: id.Driver, Name: id.Pool}]++
+		}
+	}
+	return gone
+}
+
+// known has the facts that only the status of a pool has.
+type known struct {
+	// claims is true if hidden is how many devices the claims that were not read have. If split
+	// is true, too, hiddenShared is how many of these are shared.
+	claims, split        bool
+	hidden, hiddenShared int
+	// allHolders is true if no claim that was not read has a device that nobody seems to
+	// have.
+	allHolders bool
+	// rules is true if no rule that was not read taints a device.
+	rules bool
+	// consumed is the consumption of all claims, by capacity; allocatable is how many more
+	// partitions of a kind have their counters.
+	consumed    map[string]resource.Quantity
+	allocatable map[partitionKind]int
+	// differences are contradictions.
+	differences []string
+}
+
+// partitionKind has the common properties of devices of one kind.
+type partitionKind struct{ attribute, value string }
+
+// plainNodes are the nodes on which a pod without tolerations and other conditions
+// can be placed. It is safe for concurrent use.
+type plainNodes struct {
+	facts *cluster.Cluster
+
+	mu sync.Mutex
+	// all is nil until it is asked for.
+	all    []*corev1.Node
+	byName map[string]bool
+	// matched has the selectors that were asked about.
+	matched map[*corev1.NodeSelector]bool
+}
+
+// reach reports whether a device can be used on any of them. A node that is not
+// known counts as one.
+func (p *plainNodes) reach(d *cluster.Device) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.list()
+	switch name, all, selector := d.NodeSelection(); {
+	case ptr.Deref(name, "") != "":
+		plain, known := p.byName[*name]
+		return plain || !known
+	case ptr.Deref(all, false):
+		return len(p.all) > 0
+	case selector != nil:
+		matches, known := p.matched[selector]
+		if !known {
+			parsed, err := nodeaffinity.NewNodeSelector(selector)
+			matches = err == nil && slices.ContainsFunc(p.all, parsed.Match)
+			p.matched[selector] = matches
+		}
+		return matches
+	default:
+		return false
+	}
+}
+
+func (p *plainNodes) list() {
+	if p.byName != nil {
+		return
+	}
+	p.byName, p.matched = map[string]bool{}, map[*corev1.NodeSelector]bool{}
+	nodes, _ := p.facts.Nodes.All()
+	pod := &corev1.Pod{}
+	for _, node := range nodes {
+		plain := len(p.facts.Nodes.Fit(pod, node)) == 0
+		if p.byName[node.Name] = plain; plain {
+			p.all = append(p.all, node)
+		}
+	}
 }

@@ -129,7 +129,8 @@ func (o *Overview) AddNodes(nodes []Node) {
 	}
 }
 
-// issues counts the problems of the cluster.
+// issues counts the problems of the cluster: what waits, then what is broken, then what only takes devices
+// away. Where there is little room, the last ones are cut.
 func (s *Survey) issues(k *Known) []api.Issue {
 	snap := s.inventory.cluster.Snapshot
 	list := []api.Issue{}
@@ -147,10 +148,6 @@ func (s *Survey) issues(k *Known) []api.Issue {
 			add(api.SeverityUnknown, code, 0, countText(code, 0))
 		}
 	}
-	if pools := broken(s.pools); len(pools) > 0 {
-		add(api.SeverityError, api.IssuePoolsBroken, len(pools), brokenText(pools))
-	}
-	unknown(api.IssuePoolsUnknown, snapshot.ResourceSlices)
 	waiting, longest := 0, time.Duration(0)
 	for i := range s.waiting {
 		if pod := &s.waiting[i]; k.in(pod.Namespace) {
@@ -162,24 +159,6 @@ func (s *Survey) issues(k *Known) []api.Issue {
 	}
 	if waiting > 0 {
 		add(api.SeverityWarning, api.IssuePodsWaiting, waiting, waitingText(waiting, longest)).LongestSeconds = int64(longest.Seconds())
-	}
-	blocked := 0
-	for i := range s.blocked {
-		if k.in(s.blocked[i].Namespace) {
-			blocked++
-		}
-	}
-	count(api.SeverityError, api.IssuePodsBlocked, blocked)
-	unknown(api.IssuePodsUnknown, snapshot.ResourcePods)
-	tainted, inUse := 0, 0
-	for i := range s.pools {
-		tainted += s.pools[i].Devices.Tainted
-		inUse += s.pools[i].Devices.TaintedInUse
-	}
-	count(api.SeverityWarning, api.IssueDevicesTainted, tainted)
-	count(api.SeverityError, api.IssueDevicesTaintedInUse, inUse)
-	if evicted, next := s.Evicted(); evicted > 0 {
-		add(api.SeverityError, api.IssuePodsEvicted, evicted, evictedText(evicted, next, snap.Now())).NextEviction = next
 	}
 	nodes := map[api.IssueCode]int{}
 	for i := range s.closed {
@@ -194,6 +173,28 @@ func (s *Survey) issues(k *Known) []api.Issue {
 	}
 	count(api.SeverityError, api.IssueNodesGone, nodes[api.IssueNodesGone])
 	count(api.SeverityError, api.IssueNodesNotReady, nodes[api.IssueNodesNotReady])
+	if pools := broken(s.pools); len(pools) > 0 {
+		add(api.SeverityError, api.IssuePoolsBroken, len(pools), brokenText(pools))
+	}
+	unknown(api.IssuePoolsUnknown, snapshot.ResourceSlices)
+	blocked := 0
+	for i := range s.blocked {
+		if k.in(s.blocked[i].Namespace) {
+			blocked++
+		}
+	}
+	count(api.SeverityError, api.IssuePodsBlocked, blocked)
+	unknown(api.IssuePodsUnknown, snapshot.ResourcePods)
+	if evicted, next := s.Evicted(); evicted > 0 {
+		add(api.SeverityError, api.IssuePodsEvicted, evicted, evictedText(evicted, next, snap.Now())).NextEviction = next
+	}
+	tainted, inUse := 0, 0
+	for i := range s.pools {
+		tainted += s.pools[i].Devices.Tainted
+		inUse += s.pools[i].Devices.TaintedInUse
+	}
+	count(api.SeverityError, api.IssueDevicesTaintedInUse, inUse)
+	count(api.SeverityWarning, api.IssueDevicesTainted, tainted)
 	count(api.SeverityWarning, api.IssueNodesCordoned, nodes[api.IssueNodesCordoned])
 	unused, _ := s.unusedClaims(k)
 	count(api.SeverityInfo, api.IssueClaimsWithoutPod, unused)

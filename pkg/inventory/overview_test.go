@@ -106,13 +106,13 @@ func TestOverview(t *testing.T) {
 		{Code: "DRA1704", Severity: api.SeverityInfo, Message: "not worth a look"},
 	}
 	want := []string{
-		"issue PoolsBroken Error 2 2 pools are broken (2 devices)",
 		"issue PodsWaiting Warning 5 5 pods wait, longest 120m",
-		"issue PodsBlocked Error 1 1 pod cannot work with the devices",
-		"issue DevicesTainted Warning 1 1 tainted",
-		"issue DevicesTaintedInUse Error 1 1 used and tainted",
-		"issue PodsEvicted Error 1 1 pod evicted in 59m",
 		"issue NodesGone Error 1 1 node gone",
+		"issue PoolsBroken Error 2 2 pools are broken (2 devices)",
+		"issue PodsBlocked Error 1 1 pod cannot work with the devices",
+		"issue PodsEvicted Error 1 1 pod evicted in 59m",
+		"issue DevicesTaintedInUse Error 1 1 used and tainted",
+		"issue DevicesTainted Warning 1 1 tainted",
 		"issue NodesCordoned Warning 1 1 node cordoned",
 		"issue ClaimsWithoutPod Info 2 2 claims without a pod",
 		"capacity gpu 9 share 0.22 waiting 4",
@@ -137,11 +137,11 @@ func TestOverview(t *testing.T) {
 	if diff := gocmp.Diff(want, lines(o)); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}
-	if next := o.Issues[5].NextEviction; next == nil || next.Sub(tc.Taken()) != 59*time.Minute || o.Issues[1].LongestSeconds != 7200 {
-		t.Errorf("the next eviction is at %v, the longest wait %d s", next, o.Issues[1].LongestSeconds)
+	if next := o.Issues[4].NextEviction; next == nil || next.Sub(tc.Taken()) != 59*time.Minute || o.Issues[0].LongestSeconds != 7200 {
+		t.Errorf("the next eviction is at %v, the longest wait %d s", next, o.Issues[0].LongestSeconds)
 	}
 	// What is not of a namespace stays.
-	want = slices.Concat([]string{want[0], "issue PodsWaiting Warning 1 1 pod waits, longest 120m"}, want[3:8],
+	want = slices.Concat([]string{"issue PodsWaiting Warning 1 1 pod waits, longest 120m"}, want[1:3], want[4:8],
 		[]string{"capacity gpu 9 share 0.22 waiting 0", want[10]}, want[16:len(want)-1])
 	if diff := gocmp.Diff(want, lines(overviewOf(t, v, "other", reasons, findings...))); diff != "" {
 		t.Errorf("of one namespace, -want +got:\n%s", diff)

@@ -129,7 +129,7 @@ func moreFit(ctx context.Context, c *cluster.Cluster, eligible *eligibility.Devi
 		wanted[devices[i].ID.Device] = true
 	}
 	amended := &snapshot.Snapshot{
-		Source: eligible.Facts.Snapshot.Source, TakenAt: eligible.Facts.Snapshot.TakenAt, ServerVersion: eligible.Facts.Snapshot.ServerVersion, Gates: eligible.Facts.Snapshot.Gates,
+		Source: eligible.Facts.Snapshot.Source, Clock: eligible.Facts.Snapshot.Clock, Release: eligible.Facts.Snapshot.Release,
 		Nodes: known, Claims: eligible.Facts.Snapshot.Claims,
 		Classes: []*resourceapi.DeviceClass{{
 			ObjectMeta: metav1.ObjectMeta{Name: "any"},

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 
+	corev1 "k8s.io/api/core/v1"
 	resourceapi "k8s.io/api/resource/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/utils/ptr"
@@ -240,3 +241,184 @@ func reasonOfAll(eligible *eligibility.Devices, devices []cluster.Device) *eligi
 func nodeGone(facts *cluster.Cluster, name string) bool {
 	return facts.Snapshot.Node(name) == nil && facts.Snapshot.Gap(snapshot.ResourceNodes) == nil && len(facts.Snapshot.Nodes) > 0
 }
+
+// counts returns the numbers of a status, as they are.
+func (s *poolStatus) counts() *api.ClusterCounts {
+	c := &api.ClusterCounts{
+		Request: s.request.Name, Total: s.TotalDevices, Allocated: s.AllocatedDevices,
+		Available: s.AvailableDevices, Unavailable: s.UnavailableDevices, Error: ptr.Deref(s.ValidationError, ""),
+	}
+	if at := snapshot.AnsweredAt(s.request); !at.IsZero() {
+		c.AnsweredAt = &at
+	}
+	return c
+}
+
+// learn compares a status with what can be seen. What contradicts itself, or
+// is of another moment, is not used.
+func (n *deviceCounter) learn(s *poolStatus, pool *cluster.Pool, t *tally) known {
+	var k known
+	differ := func(format string, args ...any) { k.differences = append(k.differences, fmt.Sprintf(format, args...)) }
+	if s.TotalDevices == nil || s.AllocatedDevices == nil || s.AvailableDevices == nil || s.UnavailableDevices == nil {
+		return k
+	}
+	if s.Generation != pool.Generation || int(*s.TotalDevices) != t.total {
+		differ("the cluster counts %d devices of generation %d, the slices have %d of generation %d: the pool changed in between",
+			*s.TotalDevices, s.Generation, t.total, pool.Generation)
+		return k
+	}
+	if pool.Invalid != "" {
+		// None of its devices is free, and names may be there twice.
+		return k
+	}
+	gone := n.gone()[snapshot.PoolID{Driver: pool.Driver, Name: pool.Name}]
+	k.rules = int(*s.UnavailableDevices) == t.tainted
+	hidden := int(*s.AllocatedDevices) - t.inUse() - gone
+	if !n.notRead.claims {
+		k.differences = compare(n.notRead, s, t, gone)
+		return k
+	}
+	switch {
+	case hidden < 0:
+		differ("the cluster counts %d allocated devices, and %d are seen: a claim changed in between", *s.AllocatedDevices, t.inUse()+gone)
+		return k
+	case hidden > t.open():
+		differ("the cluster counts %d allocated devices, more than there can be: claims have some that no slice has any more, or changed in between", *s.AllocatedDevices)
+		return k
+	}
+	k.claims, k.hidden, k.allHolders = true, hidden, hidden == 0
+	k.consumed, k.allocatable = map[string]resource.Quantity{}, map[partitionKind]int{}
+	if shareable := s.ShareableSummary; shareable != nil {
+		if n.cluster.Gates.Enabled("DRAConsumableCapacity") && shareable.PartiallyAvailableDevices != nil {
+			k.hiddenShared = int(*shareable.PartiallyAvailableDevices) - t.shareableInUse
+			k.split = k.hiddenShared >= 0 && k.hiddenShared <= min(hidden, t.openShareable)
+		}
+		for _, c := range shareable.Capacity {
+			if c.Consumed != nil {
+				k.consumed[c.Name] = *c.Consumed
+			}
+		}
+	}
+	if !k.split {
+		k.hiddenShared = 0
+	}
+	for _, p := range s.PartitionSummary {
+		if p.Allocatable != nil {
+			k.allocatable[partitionKind{p.Attribute, p.Type}] = int(*p.Allocatable)
+		}
+	}
+	return k
+}
+
+// compare lists the differences between a status and the objects, if all of them were read,
+// and the cluster's rules that explain them.
+func compare(notRead notRead, s *poolStatus, t *tally, gone int) []string {
+	var differences []string
+	allocated, available, unavailable := int(*s.AllocatedDevices), int(*s.AvailableDevices), int(*s.UnavailableDevices)
+	if used := t.inUse() + gone; allocated != used {
+		differences = append(differences, fmt.Sprintf("the cluster counts %d allocated devices, and claims have %d: a claim changed in between", allocated, used))
+		return differences
+	}
+	if unavailable != t.tainted && !notRead.rules {
+		differences = append(differences, fmt.Sprintf("the cluster counts %d unavailable devices, and %d have a taint: a taint changed in between", unavailable, t.tainted))
+		return differences
+	}
+	free := t.by[api.DeviceStateFree]
+	if free == available {
+		return nil
+	}
+	var reasons []string
+	reason := func(n int, text string) {
+		if n > 0 {
+			reasons = append(reasons, fmt.Sprintf("%d %s", n, text))
+		}
+	}
+	reason(t.by[api.DeviceStateBlocked], "blocked by others, which it does not look at")
+	reason(t.by[api.DeviceStateUnusable], "that the allocator does not look at")
+	reason(t.taintedInUse, "tainted and in use, which it takes off twice")
+	reason(gone, "of claims that no slice has any more")
+	text := fmt.Sprintf("the cluster counts %d available devices, and %d are free", available, free)
+	if len(reasons) > 0 {
+		text += "; there are " + strings.Join(reasons, ", ")
+	}
+	return append(differences, text)
+}
+
+// Slices lists all ResourceSlices by driver, pool and name.
+func (v *Inventory) Slices() []api.Slice {
+	list := make([]api.Slice, 0, len(v.cluster.Snapshot.Slices))
+	for _, pool := range v.cluster.Pools.All() {
+		all := slices.Concat(pool.Obsolete, pool.Slices)
+		for _, slice := range all {
+			list = append(list, describeSlice(v.eligible, v.notRead, pool, slice))
+		}
+	}
+	return list
+}
+
+func describeSlice(eligible *eligibility.Devices, notRead notRead, pool *cluster.Pool, slice *resourceapi.ResourceSlice) api.Slice {
+	out := api.Slice{
+		TypeMeta: typeMeta("Slice"),
+		Name:     slice.Name, Driver: pool.Driver, Pool: pool.Name, Labels: slice.Labels,
+		Generation: slice.Spec.Pool.Generation, PoolGeneration: pool.Generation,
+		Devices: len(slice.Spec.Devices),
+	}
+	out.Node, out.Scope = scopeOf(slice.Spec.NodeName, slice.Spec.AllNodes, slice.Spec.NodeSelector)
+	out.Created, out.AgeSeconds = age(eligible.Facts, slice.CreationTimestamp)
+	for _, set := range slice.Spec.SharedCounters {
+		out.Counters += len(set.Counters)
+	}
+	out.State, out.Reason = sliceState(eligible, pool, slice)
+	if slice.Spec.Pool.Generation < pool.Generation {
+		return out
+	}
+	for i := range slice.Spec.Devices {
+		device := cluster.DeviceIn(pool, slice, i)
+		state, _ := deviceState(eligible, &device)
+		if state == api.DeviceStateFree {
+			out.Free++
+			out.FreeIsUpperBound = notRead.uncertain(state)
+		}
+	}
+	return out
+}
+
+// StillTaken counts the devices of earlier generations that the allocator takes
+// all the same, for nodes without newer slices. They are in no list and no count
+// of devices.
+func (v *Inventory) StillTaken() int {
+	count := 0
+	for _, pool := range v.cluster.Pools.All() {
+		for _, slice := range pool.Obsolete {
+			count += v.eligible.StillTaken(slice)
+		}
+	}
+	return count
+}
+
+// stillTaken is said of devices of an earlier generation that are not listed.
+const stillTaken = "the allocator still takes its devices for nodes without newer slices"
+
+func sliceState(eligible *eligibility.Devices, pool *cluster.Pool, slice *resourceapi.ResourceSlice) (api.SliceState, string) {
+	node := ptr.Deref(slice.Spec.NodeName, "")
+	switch {
+	case slice.Spec.Pool.Generation < pool.Generation && eligible.StillTaken(slice) > 0:
+		return api.SliceStateObsolete, fmt.Sprintf("generation %d, the pool is at %d; %s", slice.Spec.Pool.Generation, pool.Generation, stillTaken)
+	case slice.Spec.Pool.Generation < pool.Generation:
+		return api.SliceStateObsolete, fmt.Sprintf("generation %d, the pool is at %d", slice.Spec.Pool.Generation, pool.Generation)
+	case node != "" && nodeGone(eligible.Facts, node):
+		return api.SliceStateNodeGone, fmt.Sprintf("node %s does not exist", node)
+	case pool.Incomplete:
+		return api.SliceStateIncomplete, pool.WhyIncomplete()
+	case pool.Invalid != "":
+		return api.SliceStateInvalid, pool.Invalid
+	case len(slice.Spec.Devices) == 0 && len(slice.Spec.SharedCounters) == 0:
+		return api.SliceStateEmpty, "no devices"
+	case node != "" && notReady(eligible.Facts.Snapshot.Node(node)):
+		return api.SliceStateNodeNotReady, fmt.Sprintf("node %s is not ready", node)
+	default:
+		return api.SliceStateCurrent, ""
+	}
+}
+
+func notReady(node *corev1.Node) bool { return node != nil && cluster.NotReady(node) != nil }

@@ -12,6 +12,7 @@ import (
 	resourceapi "k8s.io/api/resource/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/dynamic-resource-allocation/resourceclaim"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
@@ -105,3 +106,21 @@ func TemplateSpec(w *snapshot.Workload) corev1.PodSpec {
 
 // overdueAfter is how long something may take before it is reported.
 const overdueAfter = time.Minute
+
+// PodsUsing lists the pods that use a claim, the longest waiting first.
+func PodsUsing(snap *snapshot.Snapshot, claim *resourceapi.ResourceClaim) []*corev1.Pod {
+	var users []*corev1.Pod
+	for _, pod := range snap.Pods {
+		if pod.Namespace != claim.Namespace {
+			continue
+		}
+		for name := range resourceclaim.PodClaims(pod) {
+			if name == claim.Name {
+				users = append(users, pod)
+				break
+			}
+		}
+	}
+	SortPods(users)
+	return users
+}

@@ -7,6 +7,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -20,6 +21,7 @@ import (
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
+	"github.com/kubectl-dra/kubectl-dra/pkg/shell"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
@@ -235,4 +237,164 @@ func tolerationsText(tolerations []resourceapi.DeviceToleration) string {
 		texts = append(texts, text)
 	}
 	return english.Sample(texts, 4)
+}
+
+// AbsentDriver reports a driver that has no slices left of pools with allocated devices.
+// Running pods keep these devices, so it never advises to delete a pod.
+func AbsentDriver(snap *snapshot.Snapshot, pools []cluster.LostPool) Finding {
+	f := Finding{Instead: true}
+	driver := pools[0].Driver
+	var names, nodes, devices []string
+	var claims []*resourceapi.ResourceClaim
+	for i := range pools {
+		pool := &pools[i]
+		for _, id := range pool.Devices {
+			devices = append(devices, id.Pool+"/"+id.Device)
+		}
+		for _, claim := range pool.Claims {
+			if !slices.Contains(claims, claim) {
+				claims = append(claims, claim)
+			}
+		}
+		names = append(names, pool.Name)
+		if pool.Node != "" && !slices.Contains(nodes, pool.Node) {
+			nodes = append(nodes, pool.Node)
+		}
+		f.AddEvidence(api.Ref("Pool", "", driver+"/"+pool.Name), "spec.devices", fmt.Sprintf("no ResourceSlice, %s in use", english.Count(len(pool.Devices), "device")), "what the driver publishes where it runs")
+	}
+	where := "pool " + english.Sample(names, maxAbsent)
+	if len(names) > 1 {
+		where = fmt.Sprintf("%d pools (%s)", len(names), english.Sample(names, maxAbsent))
+	}
+	if len(nodes) > 0 {
+		where = "node " + nodes[0]
+		if len(nodes) > 1 {
+			where = fmt.Sprintf("%d nodes (%s)", len(nodes), english.Sample(nodes, maxAbsent))
+		}
+	}
+	what := fmt.Sprintf("%s of %s are", english.Count(len(devices), "device"), english.Count(len(claims), "claim"))
+	if len(claims) == 1 {
+		what = fmt.Sprintf("%s %s of claim %s %s", english.Plural(len(devices), "device", "devices"), english.Sample(devices, maxAbsent), english.QualifiedName(claims[0]), english.Plural(len(devices), "is", "are"))
+	}
+	f.Reason = fmt.Sprintf("driver %s publishes nothing for %s any more: %s no longer in any ResourceSlice", driver, where, what)
+	for _, node := range nodes[:min(len(nodes), maxAbsent)] {
+		plugin := Finding{}
+		driverPods(snap, &plugin, []string{driver}, node)
+		f.Reason += plugin.Reason
+		f.Evidence = append(f.Evidence, plugin.Evidence...)
+	}
+	step := PluginStep(snap, driver, nodes...)
+	step.Text += ": the kubelet deletes the slices of a driver 30s after it disconnects; leave the pods alone, because those that run keep their devices"
+	f.Steps = append(f.Steps, step)
+	return f
+}
+
+// PluginStep returns the step to look at the plugin of a driver on some nodes.
+func PluginStep(snap *snapshot.Snapshot, driver string, nodes ...string) api.NextStep {
+	step := api.NextStep{Actor: api.ActorAdmin, Text: "look at the plugin of driver " + driver + english.PrecededBy(" on ", english.Sample(nodes, maxAbsent))}
+	for _, set := range DaemonSets(snap, driver) {
+		if set.Selector != nil {
+			step.Commands = append(step.Commands, fmt.Sprintf("kubectl get pods -n %s -l %s -o wide", shell.Quote(set.Namespace), shell.Quote(metav1.FormatLabelSelector(set.Selector))))
+		}
+	}
+	if len(step.Commands) == 0 && len(nodes) > 0 {
+		step.Commands = []string{"kubectl get pods -A -o wide --field-selector " + shell.Quote("spec.nodeName="+nodes[0])}
+	}
+	return step
+}
+
+// maxAbsent limits how many nodes or pools of a driver are named.
+const maxAbsent = 4
+
+// unhealthyTaint is the suggested taint for an unhealthy device.
+const unhealthyTaint = "dra.kubectl.dev/unhealthy:" + string(resourceapi.DeviceTaintEffectNoSchedule)
+
+// Unhealthy reports the devices that the kubelet reports as unhealthy (KEP-4680).
+func Unhealthy(facts *cluster.Cluster, pod *corev1.Pod, claims []cluster.PodClaim) []Finding {
+	var findings []Finding
+	seen := map[corev1.ResourceID]bool{}
+	for _, container := range containerStatuses(pod) {
+		for i := range container.AllocatedResourcesStatus {
+			resource := &container.AllocatedResourcesStatus[i]
+			ref, isClaim := strings.CutPrefix(string(resource.Name), "claim:")
+			if !isClaim {
+				continue
+			}
+			entry, request, _ := strings.Cut(ref, "/")
+			for _, health := range resource.Resources {
+				if health.Health != corev1.ResourceHealthStatusUnhealthy || seen[health.ResourceID] {
+					continue
+				}
+				seen[health.ResourceID] = true
+				pc, result := reportedDevice(string(health.ResourceID), entry, request, claims)
+				name := string(health.ResourceID)
+				if result != nil {
+					name = DeviceName(result)
+				}
+				f := Finding{Instead: true, Reason: fmt.Sprintf("device %s of the pod's claim %s is unhealthy", name, entry)}
+				found := string(health.Health)
+				if words := ptr.Deref(health.Message, ""); words != "" {
+					f.Reason += ": " + words
+					found += ": " + words
+				}
+				f.AddEvidence(api.RefTo(api.KindPod, pod), fmt.Sprintf("status.containerStatuses[name=%s].allocatedResourcesStatus[name=%s].resources[resourceID=%s].health", container.Name, resource.Name, health.ResourceID),
+					found, string(corev1.ResourceHealthStatusHealthy))
+				replaceDevice(facts, &f, pc, result, name)
+				findings = append(findings, f)
+			}
+		}
+	}
+	return findings
+}
+
+// reportedDevice finds the claim of a pod's entry, nil if it is not known, and the device
+// that the kubelet means, nil if that is not known. The kubelet uses the first CDI name
+// that the driver gives a device, and DRIVER/POOL/DEVICE if there is none.
+func reportedDevice(id, entry, request string, claims []cluster.PodClaim) (*cluster.PodClaim, *resourceapi.DeviceRequestAllocationResult) {
+	at := slices.IndexFunc(claims, func(pc cluster.PodClaim) bool { return pc.Entry == entry })
+	if at < 0 || claims[at].Claim == nil || claims[at].Claim.Status.Allocation == nil {
+		return nil, nil
+	}
+	pc := &claims[at]
+	results := pc.Claim.Status.Allocation.Devices.Results
+	var among []*resourceapi.DeviceRequestAllocationResult
+	for i := range results {
+		result := &results[i]
+		if DeviceID(result).String() == id {
+			return pc, result
+		}
+		if request == "" || resourceclaim.BaseRequestRef(result.Request) == request {
+			among = append(among, result)
+		}
+	}
+	if len(among) == 1 {
+		return pc, among[0]
+	}
+	_, result := cdiClaim(id, claims[at:at+1])
+	return pc, result
+}
+
+// replaceDevice adds the steps by which a pod gets another device than the broken one. As
+// long as the device has no taint, a new claim may get the same device.
+func replaceDevice(facts *cluster.Cluster, f *Finding, pc *cluster.PodClaim, result *resourceapi.DeviceRequestAllocationResult, name string) {
+	tainted := false
+	if result != nil {
+		device := facts.Pools.Device(DeviceID(result))
+		tainted = device != nil && slices.ContainsFunc(device.Taints, func(taint resourceapi.DeviceTaint) bool {
+			return taint.Effect != resourceapi.DeviceTaintEffectNone
+		})
+	}
+	if !tainted && facts.Gates.Enabled("DRADeviceTaints") {
+		step := api.NextStep{Actor: api.ActorAdmin, Text: fmt.Sprintf("taint device %s: without a taint, a new claim may get the same device; the pod keeps it", name)}
+		if result != nil {
+			step.Commands = []string{fmt.Sprintf("kubectl dra taints add --driver %s --pool %s --device %s %s",
+				shell.Quote(result.Driver), shell.Quote(result.Pool), shell.Quote(result.Device), unhealthyTaint)}
+		}
+		f.Steps = append(f.Steps, step)
+	}
+	if pc != nil && pc.Template == "" && !pc.ExtendedResources {
+		f.Step(api.ActorUser, "the devices of a running pod are never replaced: there are other ones when the pods that use claim %s, and the claim, are created again", pc.Claim.Name)
+		return
+	}
+	f.Step(api.ActorUser, "the devices of a running pod are never replaced: there are other ones when the pod is created again, with a new claim")
 }

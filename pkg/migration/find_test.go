@@ -77,8 +77,8 @@ func mixed(pods ...*corev1.Pod) *cluster.Cluster {
 		n.Status.Allocatable["pods"], n.Status.Allocatable["cpu"] = resource.MustParse("110"), resource.MustParse("8")
 	}
 	return cluster.New(&snapshot.Snapshot{
-		Gates: map[string]snapshot.Gate{"DRAExtendedResource": {Enabled: true}},
-		Nodes: nodes, Slices: []*resourceapi.ResourceSlice{slice}, Pods: pods,
+		Release: snapshot.Release{Gates: map[string]snapshot.Gate{"DRAExtendedResource": {Enabled: true}}},
+		Nodes:   nodes, Slices: []*resourceapi.ResourceSlice{slice}, Pods: pods,
 		Classes: []*resourceapi.DeviceClass{
 			class("a.nic", `device.driver == "a.nic.example.com"`, "example.com/rdma"),
 			class("gpu.nvidia.com", `device.driver == "gpu.nvidia.com" && device.attributes["gpu.nvidia.com"].type == "gpu"`, ""),

@@ -4,7 +4,9 @@
 package render
 
 import (
+	"cmp"
 	"fmt"
+	"io"
 	"maps"
 	"slices"
 	"strings"
@@ -14,6 +16,81 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
 	"github.com/kubectl-dra/kubectl-dra/pkg/shell"
 )
+
+// PodCauses has the causes of a cluster. Of returns the indices of the causes of a pod.
+type PodCauses struct {
+	Causes []api.Cause
+	Of     func(pod api.ObjectRef) []int
+}
+
+// waitingLines limits the lines of causes above the table of pods that wait on a terminal of 24
+// lines.
+const waitingLines = 24
+
+// linesAbove is like waitingLines, for a terminal of any height: two thirds of a high one.
+func linesAbove(opts Options) int { return max(waitingLines, 2*opts.Height/3) }
+
+// Waiting draws the causes of pods that wait, and a row for pods with one owner and one answer.
+func Waiting(w io.Writer, causes []api.Cause, rows []*cause.Row, opts Options) error {
+	p := NewPage(opts)
+	of := []int{}
+	for _, row := range rows {
+		of = append(of, row.Causes...)
+	}
+	writeCauses(p, causes, causesOptions{lines: linesAbove(p.Opts), only: of})
+	p.Blank()
+	_, numbers := cause.Same(causes)
+	if err := p.table(NewTable(rows, waitingColumns(numbers))); err != nil {
+		return err
+	}
+	return p.Print(w)
+}
+
+func waitingColumns(numbers []int) []Column[cause.Row] {
+	return []Column[cause.Row]{
+		{Name: "Namespace", Key: true, Cell: func(r *cause.Row) string { return r.Namespace }},
+		{Name: "Name", Key: true, Cell: func(r *cause.Row) string { return r.Name }},
+		{Name: "Stage", Cell: func(r *cause.Row) string { return string(r.Stage) }},
+		{Name: "Age", Cell: func(r *cause.Row) string {
+			if r.AgeSeconds == 0 {
+				return "<unknown>"
+			}
+			return Age(r.AgeSeconds)
+		}},
+		{Name: "Answer", Cell: func(r *cause.Row) string { return waitingAnswer(r, numbers) }},
+	}
+}
+
+// AnswerWords returns the verdict of a row in a few words: the numbers of the causes among all, which
+// tell the most, and where or when the pods fit.
+func AnswerWords(r *cause.Row, causes []api.Cause) string {
+	_, numbers := cause.Same(causes)
+	return waitingAnswer(r, numbers)
+}
+
+func waitingAnswer(r *cause.Row, numbers []int) string {
+	text := Words(r.Verdict)
+	switch outlook := OutlookWords(r.Outlook); {
+	case r.Node != "" && len(r.Names) > 1:
+		// The name of the node is the longest: what comes after it may be cut.
+		text = "fit, " + r.Node + " first"
+	case r.Node != "":
+		text = "fits on " + r.Node
+	case len(r.Causes) == 0:
+		return r.Summary
+	case r.Verdict == api.DoesNotFit && outlook != "" && r.Outlook != api.ConditionUnknown:
+		text = outlook
+	case r.Verdict == api.Blocked && r.First != nil && r.First.Code == api.NodeNotReady:
+		// It may be gone.
+		text = "node not usable"
+	case r.Verdict != api.Undetermined && r.First != nil && r.First.Code != "":
+		text = Words(r.First.Code)
+	}
+	if len(r.Causes) > 0 {
+		text = causeNumbers(r.Causes, numbers) + ": " + text
+	}
+	return text
+}
 
 // causeGroup is a set of causes that read the same, such as two templates that ask for equally
 // many devices. It has one number and one next step.
@@ -229,4 +306,52 @@ func affectedText(a *api.AffectedPods) string {
 	default:
 		return a.Namespace + "/" + a.Name
 	}
+}
+
+// CauseLine has causes that read the same, in a few words for a line of a screen.
+type CauseLine struct {
+	Causes []*api.Cause
+	// Number is the number that they have in a status, Pods how many pods suffer from them.
+	Number, Pods int
+	// Age says for how long the oldest pod has suffered or, without pods, since when the cause is
+	// recorded; it is empty if that is not known. Seconds is the same as a number, 0 if not known.
+	Age     string
+	Seconds int64
+	// Affected names the pods and counts the devices.
+	Affected string
+	// Who can act, Step says what they can do, and Then what changes when they have done it.
+	Who, Step, Then string
+}
+
+// CauseLines puts the causes of a status into lines, in their order.
+func CauseLines(causes []api.Cause) []CauseLine {
+	groups, _ := cause.Same(causes)
+	lines := make([]CauseLine, 0, len(groups))
+	for i, group := range groups {
+		c := group[0]
+		line := CauseLine{Causes: group, Number: i + 1, Affected: strings.Join(causeGroup(group).blast(), "; "), Who: Actor(c.Actor), Step: stepOf(c)}
+		if c.Mended != nil {
+			line.Then = c.Mended.Message
+		}
+		longest, age := int64(0), int64(0)
+		for _, c := range group {
+			line.Pods, longest, age = line.Pods+c.Pods, max(longest, c.LongestSeconds), max(age, c.AgeSeconds)
+		}
+		if line.Seconds = cmp.Or(longest, age); line.Seconds > 0 {
+			line.Age = Age(line.Seconds)
+		}
+		lines = append(lines, line)
+	}
+	return lines
+}
+
+// Title returns the number of the causes.
+func (l *CauseLine) Title() string { return fmt.Sprint("cause ", l.Number) }
+
+// Write draws all that is known of the causes, as a status with all of its causes does.
+func (l *CauseLine) Write(w io.Writer, opts Options) error {
+	p := NewPage(opts)
+	p.Opts.Wide = true
+	causeGroup(l.Causes).write(p, l.Number, true)
+	return p.Print(w)
 }

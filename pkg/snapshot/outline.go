@@ -4,9 +4,7 @@
 package snapshot
 
 import (
-	"cmp"
 	"slices"
-	"strings"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -76,27 +74,6 @@ func (o *Outline) Scales(kind schema.GroupKind, namespace, name string) bool {
 	ref := o.Spec.ScaleTargetRef
 	return o.GroupKind() == AutoscalerKind() && ref != nil && o.Namespace == namespace && ref.Name == name &&
 		schema.FromAPIVersionAndKind(ref.APIVersion, ref.Kind).GroupKind() == kind
-}
-
-// maxOwners limits how far owners are followed: from the pod of a worker over the
-// StatefulSet of its group and the pod of its leader to the LeaderWorkerSet are four.
-// Owners in files can form a circle.
-const maxOwners = 8
-
-// SameUID reports whether two UIDs can belong to the same object. Files may lack them.
-func SameUID[T ~string](a, b T) bool { return a == b || a == "" || b == "" }
-
-// named returns the part of a list, sorted as [Identify] orders, with that name.
-func named[T metav1.Object](list []T, namespace, name string) []T {
-	compare := func(o T, key [2]string) int {
-		return cmp.Or(strings.Compare(o.GetNamespace(), key[0]), strings.Compare(o.GetName(), key[1]))
-	}
-	from, _ := slices.BinarySearchFunc(list, [2]string{namespace, name}, compare)
-	to := from
-	for to < len(list) && compare(list[to], [2]string{namespace, name}) == 0 {
-		to++
-	}
-	return list[from:to]
 }
 
 // Outline has the parts of an object that say whether pods are created: of a direct or

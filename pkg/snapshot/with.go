@@ -5,10 +5,15 @@ package snapshot
 
 import (
 	"cmp"
+	"iter"
 	"maps"
 	"slices"
 	"strings"
 
+	corev1 "k8s.io/api/core/v1"
+	resourceapi "k8s.io/api/resource/v1"
+	schedulingv1alpha3 "k8s.io/api/scheduling/v1alpha3"
+	schedulingapi "k8s.io/api/scheduling/v1beta1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
@@ -111,4 +116,83 @@ func inOrder[T metav1.Object](list []T) []T {
 	list = slices.Clone(list)
 	slices.SortStableFunc(list, compare)
 	return list
+}
+
+// InNamespace returns the objects of manifests, each in a namespace, as kubectl apply -n would
+// give it one. The argument is not changed.
+func (s *Snapshot) InNamespace(namespace string) *Snapshot {
+	placed := *s
+	place(&placed.Pods, namespace, (*corev1.Pod).DeepCopy)
+	place(&placed.Claims, namespace, (*resourceapi.ResourceClaim).DeepCopy)
+	place(&placed.Templates, namespace, (*resourceapi.ResourceClaimTemplate).DeepCopy)
+	place(&placed.PodGroups, namespace, (*schedulingapi.PodGroup).DeepCopy)
+	place(&placed.CompositePodGroups, namespace, (*schedulingv1alpha3.CompositePodGroup).DeepCopy)
+	place(&placed.VolumeClaims, namespace, (*corev1.PersistentVolumeClaim).DeepCopy)
+	place(&placed.Quotas, namespace, (*corev1.ResourceQuota).DeepCopy)
+	place(&placed.LimitRanges, namespace, (*corev1.LimitRange).DeepCopy)
+	place(&placed.Outlines, namespace, (*Outline).DeepCopy)
+	place(&placed.Workloads, namespace, func(w *Workload) *Workload {
+		placed := *w
+		return &placed
+	})
+	return &placed
+}
+
+// place puts copies of the objects without a namespace into one.
+func place[T metav1.Object](list *[]T, namespace string, copyOf func(T) T) {
+	placed := make([]T, len(*list))
+	for i, object := range *list {
+		if object.GetNamespace() == "" {
+			object = copyOf(object)
+			object.SetNamespace(namespace)
+		}
+		placed[i] = object
+	}
+	*list = placed
+}
+
+// Changes compares two sorted lists of snapshots. It yields each object that they do not share
+// as it was and as it is; was is the zero value for a new object, is for a deleted one. An
+// object that was deleted and created again under its name is one object here, with another
+// UID.
+func Changes[T interface {
+	comparable
+	metav1.Object
+}](before, after []T) iter.Seq2[T, T] {
+	return func(yield func(was, is T) bool) {
+		if SameList(before, after) {
+			return
+		}
+		var none T
+		for i, k := 0, 0; ; {
+			for i < len(before) && k < len(after) && before[i] == after[k] {
+				i, k = i+1, k+1
+			}
+			was, is, order := none, none, 0
+			switch {
+			case i == len(before) && k == len(after):
+				return
+			case i == len(before):
+				order = 1
+			case k == len(after):
+				order = -1
+			default:
+				order = Identify(before[i]).Compare(Identify(after[k]))
+			}
+			if order <= 0 {
+				was, i = before[i], i+1
+			}
+			if order >= 0 {
+				is, k = after[k], k+1
+			}
+			if !yield(was, is) {
+				return
+			}
+		}
+	}
+}
+
+// SameList reports whether two lists are the same list.
+func SameList[T any](a, b []T) bool {
+	return len(a) == len(b) && (len(a) == 0 || &a[0] == &b[0])
 }

@@ -31,7 +31,7 @@ func (c *clusters) Connect(ctx context.Context, name string) (Connection, error)
 	case "away":
 		return Connection{}, errors.New("read from API server https://10.0.0.9: dial tcp 10.0.0.9:443: connect: connection refused")
 	case "small":
-		return Connection{Source: newMoving(&snapshot.Snapshot{TakenAt: testTime()}), Name: "https://10.0.0.2"}, nil
+		return Connection{Source: newMoving(&snapshot.Snapshot{Clock: snapshot.Clock{TakenAt: testTime()}}), Name: "https://10.0.0.2"}, nil
 	default:
 		return Connection{Source: c.first, Name: "https://10.0.0.1"}, nil
 	}

@@ -90,7 +90,7 @@ func TestFilter(t *testing.T) {
 	s.keys(`"--where device.attributes["gpu.example.com"].?type.orValue("") == "partition"`, "enter")
 	s.shows("1/28 of 104 devices")
 	s.keys("esc", "/", `"~[`)
-	s.shows("read the filter", "mig-0")
+	s.shows("read the filter: missing closing ] in [", "mig-0")
 	s.keys("esc", "/", `"colum:gpu`)
 	s.shows("0 of 104 devices", "no column colum among pool, device, state, claim, pods, health, taints")
 	s.keys("esc", "/", `"taints:ecc`)

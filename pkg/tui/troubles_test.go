@@ -30,7 +30,7 @@ func TestWindowTitle(t *testing.T) {
 	if got, want := title(s), "dra top file examples/cluster: 4 wait, 1 broken"; got != want {
 		t.Errorf("title %q, want %q", got, want)
 	}
-	source := newMoving(&snapshot.Snapshot{TakenAt: testTime()})
+	source := newMoving(&snapshot.Snapshot{Clock: snapshot.Clock{TakenAt: testTime()}})
 	s = newSession(t, Options{Source: source, Name: "https://10.0.0.1", Context: "prod\x1b]2;evil\x07"}, 80, 24)
 	if got, want := title(s), `dra top prod\x1b]2;evil\x07`; got != want {
 		t.Errorf("title %q, want %q", got, want)

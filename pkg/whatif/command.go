@@ -5,11 +5,15 @@ package whatif
 
 import (
 	"encoding/json"
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+	resourceapi "k8s.io/api/resource/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/strategicpatch"
 
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/shell"
@@ -147,4 +151,273 @@ func labelsOf(edits []api.Edit) string {
 		}
 	}
 	return words.String()
+}
+
+// workload writes edits of the pod template of a workload.
+func (w *commandWriter) workload(object api.ObjectRef, edits []api.Edit) {
+	m, pod, ok := w.workloadNamed(object)
+	if !ok || !m.Editable() {
+		return
+	}
+	which := shell.KubectlObjects(m.resource(), m.Namespace, m.Name)
+	if Scales(edits[0]) {
+		w.scaleCommand(which, edits[0])
+		return
+	}
+	w.workloads = append(w.workloads, m)
+	if !m.builtIn() {
+		if patch, err := patchOf(edits, ""); err == nil {
+			w.add("kubectl patch %s --type=json -p %s", which, shell.Quote(string(patch)))
+		}
+		return
+	}
+	if pod == nil {
+		pod = &corev1.Pod{}
+	}
+	spec, err := podSpecPatch(m.PodSpec(pod), edits, m.PodSpecPath())
+	if err != nil {
+		return
+	}
+	document, ok := DocumentAt(spec, m.PodSpecPath()).(map[string]any)
+	if !ok {
+		return
+	}
+	if m.isJob() {
+		withoutGenerated(document, m, pod)
+	}
+	patch, err := json.Marshal(document)
+	if err != nil {
+		return
+	}
+	if m.isJob() {
+		w.add("kubectl get %s -o yaml | kubectl patch --local -f - -p %s -o json | kubectl replace --force -f -", which, shell.Quote(string(patch)))
+		return
+	}
+	w.add("kubectl patch %s -p %s", which, shell.Quote(string(patch)))
+}
+
+// workloadNamed finds the workload of an edit, and one of its pods, if there is one.
+func (w *commandWriter) workloadNamed(object api.ObjectRef) (Workload, *corev1.Pod, bool) {
+	for _, p := range w.pods {
+		pod := w.snap.Pod(p.Namespace, p.Name)
+		if pod == nil {
+			continue
+		}
+		if m, made := WorkloadOf(w.snap, pod); made && m.ObjectRef == object {
+			return m, pod, true
+		}
+	}
+	if stored := storedWorkload(w.snap, object); stored != nil {
+		return StoredWorkload(stored), nil, true
+	}
+	for _, pod := range w.snap.Pods {
+		if m, made := WorkloadOf(w.snap, pod); made && m.ObjectRef == object {
+			return m, pod, true
+		}
+	}
+	return Workload{}, nil, false
+}
+
+// podSpecPatch writes edits of the spec of pods as a strategic merge patch: it
+// finds containers by their names, whatever their order is in the template.
+func podSpecPatch(spec *corev1.PodSpec, edits []api.Edit, prefix string) (map[string]any, error) {
+	after, err := Edited(spec, edits, prefix)
+	if err != nil {
+		return nil, err
+	}
+	before, err := json.Marshal(spec)
+	if err != nil {
+		return nil, err
+	}
+	changed, err := json.Marshal(after)
+	if err != nil {
+		return nil, err
+	}
+	text, err := strategicpatch.CreateTwoWayMergePatch(before, changed, corev1.PodSpec{})
+	if err != nil {
+		return nil, err
+	}
+	patch := map[string]any{}
+	if err := json.Unmarshal(text, &patch); err != nil {
+		return nil, err
+	}
+	// The order of containers stays.
+	for key := range patch {
+		if strings.HasPrefix(key, "$setElementOrder/") {
+			delete(patch, key)
+		}
+	}
+	return patch, nil
+}
+
+// withoutGenerated makes a patch of a Job remove the selector and the labels that the API
+// server has generated from its UID: the new Job gets its own
+// (pkg/registry/batch/job/strategy.go).
+func withoutGenerated(patch map[string]any, m Workload, pod *corev1.Pod) {
+	labels := pod.Labels
+	if m.stored != nil {
+		labels = m.stored.Template.Labels
+	}
+	removed := map[string]any{}
+	for _, label := range []string{"batch.kubernetes.io/controller-uid", "controller-uid"} {
+		if _, found := labels[label]; found {
+			removed[label] = nil
+		}
+	}
+	if len(removed) == 0 {
+		// The author of the Job has chosen the selector.
+		return
+	}
+	spec, _ := patch["spec"].(map[string]any)
+	template, _ := spec["template"].(map[string]any)
+	if template == nil {
+		return
+	}
+	spec["selector"] = nil
+	template["metadata"] = map[string]any{"labels": removed}
+}
+
+// bringToPods writes the commands that bring the change to the waiting pods: they are
+// deleted, so that their controller makes others, or replaced if they have none. For a Job,
+// a deleted pod counts as a failure, so the claims of its pods are replaced instead; the
+// same goes for a claim that a whole group shares. The claims keep their names, and the
+// resourceclaim controller leaves them alone.
+func (w *commandWriter) bringToPods() []string {
+	var bare, made []*corev1.Pod
+	claims := map[string][]*resourceapi.ResourceClaim{}
+	for _, p := range w.pods {
+		pod := w.snap.Pod(p.Namespace, p.Name)
+		if pod == nil || !p.Changed || slices.Contains(w.changed, api.RefTo(api.KindPod, pod)) {
+			continue
+		}
+		m, isMade := WorkloadOf(w.snap, pod)
+		changed := slices.ContainsFunc(w.workloads, func(other Workload) bool { return other.ObjectRef == m.ObjectRef })
+		switch {
+		case changed && m.ReplacesPods():
+		case !changed && (isMade && m.isJob() || w.sharesClaims(pod)):
+			unallocated, templates := w.claimsFromChanged(pod)
+			for i, claim := range unallocated {
+				if !slices.Contains(claims[templates[i]], claim) {
+					claims[templates[i]] = append(claims[templates[i]], claim)
+				}
+			}
+		case isMade:
+			made = append(made, pod)
+		default:
+			bare = append(bare, pod)
+		}
+	}
+	lines := w.renewed(claims)
+	if len(bare) > 0 {
+		lines = append(lines, "kubectl get "+podWords(bare)+" -o yaml | kubectl replace --force -f -")
+	}
+	if len(made) > 0 {
+		line := "kubectl delete " + podWords(made)
+		if len(w.workloads) > 0 {
+			// The controller may have been faster. For a pod that it has recreated under
+			// its name, kubectl would wait for the end.
+			line += " --ignore-not-found --wait=false"
+		}
+		lines = append(lines, line)
+	}
+	return lines
+}
+
+func podWords(pods []*corev1.Pod) string {
+	names := make([]string, 0, len(pods))
+	for _, pod := range pods {
+		names = append(names, pod.Name)
+	}
+	return shell.KubectlObjects("pod", pods[0].Namespace, names...)
+}
+
+// claimsFromChanged lists the unallocated claims of a pod that were made from the changed
+// templates, each with the name of its template.
+func (w *commandWriter) claimsFromChanged(pod *corev1.Pod) (claims []*resourceapi.ResourceClaim, templates []string) {
+	for _, entry := range pod.Spec.ResourceClaims {
+		if entry.ResourceClaimTemplateName == nil || w.templates[*entry.ResourceClaimTemplateName] == nil {
+			continue
+		}
+		for _, status := range pod.Status.ResourceClaimStatuses {
+			if status.Name != entry.Name || status.ResourceClaimName == nil {
+				continue
+			}
+			if claim := w.snap.Claim(pod.Namespace, *status.ResourceClaimName); claim != nil && claim.Status.Allocation == nil {
+				claims, templates = append(claims, claim), append(templates, *entry.ResourceClaimTemplateName)
+			}
+		}
+	}
+	return claims, templates
+}
+
+// sharesClaims reports whether a claim of a pod, made from a changed template, belongs to a
+// PodGroup instead of the pod.
+func (w *commandWriter) sharesClaims(pod *corev1.Pod) bool {
+	claims, _ := w.claimsFromChanged(pod)
+	return slices.ContainsFunc(claims, func(claim *resourceapi.ResourceClaim) bool {
+		return !slices.ContainsFunc(claim.OwnerReferences, func(o metav1.OwnerReference) bool { return o.Kind == api.KindPod })
+	})
+}
+
+// renewed writes the edits of templates as edits of the claims from each template. One
+// command replaces all claims of a template: if it replaced one after the other, a gang
+// could start with the first changed claims, and the deletion of a claim that is in use
+// does not end.
+func (w *commandWriter) renewed(claims map[string][]*resourceapi.ResourceClaim) []string {
+	other := commandWriter{snap: w.snap}
+	for _, template := range slices.Sorted(maps.Keys(claims)) {
+		var edits []api.Edit
+		for _, e := range w.templates[template] {
+			if path, ok := strings.CutPrefix(e.Path, "/spec/spec"); ok {
+				e.Path = "/spec" + path
+				edits = append(edits, e)
+			}
+		}
+		var names []string
+		for _, claim := range claims[template] {
+			names = append(names, claim.Name)
+		}
+		slices.Sort(names)
+		other.replaced(shell.KubectlObjects("resourceclaim", claims[template][0].Namespace, names...), edits)
+	}
+	return other.lines
+}
+
+// replaced writes edits of objects whose specs cannot be changed. Of several objects, kubectl
+// patch --local prints YAML documents without a line between them, but JSON can be read back.
+func (w *commandWriter) replaced(which string, edits []api.Edit) {
+	if patch, err := patchOf(edits, ""); err == nil {
+		w.add("kubectl get %s -o yaml | kubectl patch --local -f - --type=json -p %s -o json | kubectl replace --force -f -", which, shell.Quote(string(patch)))
+	}
+}
+
+// scaleCommand writes such an edit as a command.
+func (w *commandWriter) scaleCommand(which string, e api.Edit) {
+	if ReplacesPods(e) {
+		w.add("kubectl patch %s -p %s", which, shell.Quote(fmt.Sprintf(`{"spec":{"%s":%s}}`, strings.TrimPrefix(e.Path, "/spec/"), e.Value)))
+		return
+	}
+	if e.Path == replicasPath {
+		w.add("kubectl scale %s --replicas=%s", which, e.Value)
+		return
+	}
+	w.add(`kubectl patch %s -p '{"spec":{"parallelism":%s}}'`, which, e.Value)
+}
+
+// commandWriter writes the commands for the edits of one remedy.
+type commandWriter struct {
+	snap *snapshot.Snapshot
+	pods []api.RemedyPod
+	// lines change objects. After them, pods have to get the change.
+	lines []string
+	// templates are the edits of each changed template, by its name.
+	templates map[string][]api.Edit
+	// workloads are the changed workloads.
+	workloads []Workload
+	// changed are the pods that are replaced by lines already.
+	changed []api.ObjectRef
+}
+
+func (w *commandWriter) add(format string, args ...any) {
+	w.lines = append(w.lines, fmt.Sprintf(format, args...))
 }

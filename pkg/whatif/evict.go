@@ -106,3 +106,53 @@ func released(claims []*resourceapi.ResourceClaim, pods []*corev1.Pod) []*resour
 	}
 	return after
 }
+
+// Leave returns the snapshot after some pods were deleted and some allocated devices
+// released. A claim with nothing left is not allocated; a claim for extended resources is
+// gone then. The argument is not modified, and all other objects are shared.
+func Leave(snap *snapshot.Snapshot, leaves func(*corev1.Pod) bool, released func(*resourceapi.ResourceClaim, *resourceapi.DeviceRequestAllocationResult) bool) *snapshot.Snapshot {
+	after := *snap
+	after.Pods = slices.DeleteFunc(slices.Clone(snap.Pods), leaves)
+	after.Claims = make([]*resourceapi.ResourceClaim, 0, len(snap.Claims))
+	for _, claim := range snap.Claims {
+		if claim = without(claim, released); claim != nil {
+			after.Claims = append(after.Claims, claim)
+		}
+	}
+	return &after
+}
+
+// without returns a claim without the released devices, nil if it is gone.
+func without(claim *resourceapi.ResourceClaim, released func(*resourceapi.ResourceClaim, *resourceapi.DeviceRequestAllocationResult) bool) *resourceapi.ResourceClaim {
+	if claim.Status.Allocation == nil {
+		return claim
+	}
+	results := claim.Status.Allocation.Devices.Results
+	var kept []resourceapi.DeviceRequestAllocationResult
+	for i := range results {
+		if !released(claim, &results[i]) {
+			kept = append(kept, results[i])
+		}
+	}
+	after := *claim
+	switch {
+	case len(kept) == len(results):
+		return claim
+	case len(kept) > 0:
+		allocation := *claim.Status.Allocation
+		allocation.Devices.Results = kept
+		after.Status.Allocation = &allocation
+	case claim.Annotations[resourceapi.ExtendedResourceClaimAnnotation] == "true":
+		return nil
+	default:
+		after.Status = resourceapi.ResourceClaimStatus{}
+	}
+	return &after
+}
+
+// Unallocated returns a claim without its allocation.
+func Unallocated(claim *resourceapi.ResourceClaim) *resourceapi.ResourceClaim {
+	claim = claim.DeepCopy()
+	claim.Status = resourceapi.ResourceClaimStatus{}
+	return claim
+}

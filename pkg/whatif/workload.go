@@ -4,13 +4,18 @@
 package whatif
 
 import (
+	"encoding/json"
+	"fmt"
+	"slices"
 	"strings"
 
 	appsv1 "k8s.io/api/apps/v1"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+	resourceapi "k8s.io/api/resource/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
@@ -166,4 +171,153 @@ func (m Workload) PodSpec(pod *corev1.Pod) *corev1.PodSpec {
 func addedToleration(t corev1.Toleration) bool {
 	return t.Operator == corev1.TolerationOpExists && t.Value == "" && strings.HasPrefix(t.Key, "node.kubernetes.io/") &&
 		(t.TolerationSeconds != nil || t.Effect != "")
+}
+
+const (
+	replicasPath    = "/spec/replicas"
+	parallelismPath = "/spec/parallelism"
+)
+
+// Scaled returns the edit that gives a workload another number of pods, and its present
+// number; ok is false for a kind without such a number, or if that is not known.
+func Scaled(w *snapshot.Workload, count int32) (edit api.Edit, had int32, ok bool) {
+	m, path := StoredWorkload(w), replicasPath
+	switch (schema.GroupKind{Group: m.APIGroup, Kind: m.Kind}) {
+	case schema.GroupKind{Group: appsv1.GroupName, Kind: "Deployment"}, schema.GroupKind{Group: appsv1.GroupName, Kind: "StatefulSet"},
+		schema.GroupKind{Group: appsv1.GroupName, Kind: "ReplicaSet"}, schema.GroupKind{Kind: "ReplicationController"}:
+	default:
+		if path = parallelismPath; !m.isJob() {
+			return edit, 0, false
+		}
+	}
+	if w.Replicas == nil || m.Kind != w.Kind {
+		return edit, 0, false
+	}
+	edit = NewEdit(m.ObjectRef, "replace", path, count)
+	edit.From, _ = asWritten(*w.Replicas)
+	return edit, *w.Replicas, true
+}
+
+// Scales reports whether an edit is from [Scaled] or [Replacing]. It does not change
+// existing pods.
+func Scales(e api.Edit) bool {
+	return e.Path == replicasPath || e.Path == parallelismPath || ReplacesPods(e)
+}
+
+// scale gives a workload the number of pods that edits say.
+func scale(w *snapshot.Workload, edits []api.Edit) error {
+	for _, e := range edits {
+		if ReplacesPods(e) {
+			continue
+		}
+		var count int32
+		if err := json.Unmarshal(e.Value, &count); err != nil {
+			return fmt.Errorf("read the value of %s: %w", e.Path, err)
+		}
+		w.Replicas = &count
+	}
+	return nil
+}
+
+// Paths of the update strategies of a Deployment (strategyPath) and of a DaemonSet
+// (updateStrategyPath).
+const (
+	strategyPath       = "/spec/strategy"
+	updateStrategyPath = "/spec/updateStrategy"
+)
+
+// OldPods lists the pods of earlier revisions of the Deployment that a pod belongs to, or
+// of the DaemonSet on the same node, the oldest first: the pods that a rolling update
+// replaces. There are none for other pods.
+func OldPods(snap *snapshot.Snapshot, pod *corev1.Pod) (m Workload, old []*corev1.Pod) {
+	m, made := WorkloadOf(snap, pod)
+	if !made || m.APIGroup != appsv1.GroupName {
+		return m, nil
+	}
+	revision, node := "", ""
+	switch m.Kind {
+	case snapshot.KindDeployment:
+		revision = appsv1.DefaultDeploymentUniqueLabelKey
+	case snapshot.KindDaemonSet:
+		revision, node = appsv1.DefaultDaemonSetUniqueLabelKey, snapshot.DaemonNode(pod)
+	default:
+		return m, nil
+	}
+	for _, other := range snap.Pods {
+		if m.Kind == snapshot.KindDaemonSet && (node == "" || other.Spec.NodeName != node) {
+			continue
+		}
+		if of, made := WorkloadOf(snap, other); made && other.Namespace == pod.Namespace && of.Kind == m.Kind && of.Name == m.Name &&
+			other.Labels[revision] != pod.Labels[revision] && other.CreationTimestamp.Before(&pod.CreationTimestamp) &&
+			!snapshot.Finished(other) {
+			old = append(old, other)
+		}
+	}
+	slices.SortStableFunc(old, func(a, b *corev1.Pod) int { return a.CreationTimestamp.Compare(b.CreationTimestamp.Time) })
+	return m, old
+}
+
+// Replacing returns the edit with which a Deployment or a DaemonSet deletes so many pods
+// before it creates others in their place.
+func Replacing(m Workload, count int) api.Edit {
+	path := strategyPath
+	if m.Kind == snapshot.KindDaemonSet {
+		path = updateStrategyPath
+	}
+	return NewEdit(m.ObjectRef, "replace", path, appsv1.DeploymentStrategy{
+		Type: appsv1.RollingUpdateDeploymentStrategyType,
+		RollingUpdate: &appsv1.RollingUpdateDeployment{
+			MaxSurge: new(intstr.FromInt32(0)), MaxUnavailable: new(intstr.FromInt32(int32(count))),
+		},
+	})
+}
+
+// ReplacesPods reports whether an edit is from [Replacing].
+func ReplacesPods(e api.Edit) bool { return e.Path == strategyPath || e.Path == updateStrategyPath }
+
+// Strategy returns the update strategy of a workload in the snapshot, nil if it has no such
+// object.
+func (m Workload) Strategy() *snapshot.Update {
+	switch {
+	case m.stored == nil:
+		return nil
+	case m.stored.Update == nil:
+		return &snapshot.Update{}
+	default:
+		return m.stored.Update
+	}
+}
+
+// WithoutPods returns the snapshot after pods were deleted, and their claims released that
+// no other pod uses.
+func WithoutPods(snap *snapshot.Snapshot, pods []*corev1.Pod) *snapshot.Snapshot {
+	return Leave(snap, func(pod *corev1.Pod) bool { return slices.Contains(pods, pod) },
+		func(claim *resourceapi.ResourceClaim, _ *resourceapi.DeviceRequestAllocationResult) bool {
+			users := claim.Status.ReservedFor
+			return len(users) > 0 && !slices.ContainsFunc(users, func(user resourceapi.ResourceClaimConsumerReference) bool {
+				return !slices.ContainsFunc(pods, func(pod *corev1.Pod) bool { return pod.UID == user.UID && pod.Namespace == claim.Namespace })
+			})
+		})
+}
+
+// replace changes the snapshot to the state after a workload has deleted as many old pods
+// as such an edit allows.
+func replace(snap *snapshot.Snapshot, object api.ObjectRef, e api.Edit) error {
+	var strategy appsv1.DeploymentStrategy
+	if err := json.Unmarshal(e.Value, &strategy); err != nil {
+		return fmt.Errorf("read the value of %s: %w", e.Path, err)
+	}
+	for _, pod := range snap.Pods {
+		m, old := OldPods(snap, pod)
+		if len(old) == 0 || m.ObjectRef != object || pod.Spec.NodeName != "" {
+			continue
+		}
+		count := len(old)
+		if limits := strategy.RollingUpdate; limits != nil && limits.MaxUnavailable != nil {
+			count = min(count, limits.MaxUnavailable.IntValue())
+		}
+		*snap = *WithoutPods(snap, old[:count])
+		return nil
+	}
+	return nil
 }

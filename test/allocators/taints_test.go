@@ -128,7 +128,7 @@ func (g *taints) pick(from ...string) string { return from[g.IntN(len(from))] }
 // randomTaints returns a random cluster with taints, rules, claims and pods.
 func randomTaints(seed uint64) *snapshot.Snapshot {
 	from := fleet.Random(seed).Without(fleet.InvalidPools).Snapshot
-	g := &taints{rand.New(rand.NewPCG(seed, 13)), &snapshot.Snapshot{TakenAt: from.TakenAt, Nodes: from.Nodes, Slices: from.Slices, Gates: map[string]snapshot.Gate{}}, nil} //nolint:gosec // the same cases each time
+	g := &taints{rand.New(rand.NewPCG(seed, 13)), &snapshot.Snapshot{Clock: snapshot.Clock{TakenAt: from.TakenAt}, Nodes: from.Nodes, Slices: from.Slices, Release: snapshot.Release{Gates: map[string]snapshot.Gate{}}}, nil} //nolint:gosec // the same cases each time
 	for _, gate := range []string{"DRADeviceTaints", "DRADeviceTaintRules", "DRAExtendedResource"} {
 		g.snap.Gates[gate] = snapshot.Gate{Enabled: true, Source: snapshot.GateFromFlag}
 	}

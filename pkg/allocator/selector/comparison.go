@@ -4,6 +4,9 @@
 package selector
 
 import (
+	"fmt"
+	"strconv"
+
 	"github.com/blang/semver/v4"
 	"github.com/google/cel-go/common/ast"
 	"github.com/google/cel-go/common/operators"
@@ -263,4 +266,46 @@ func literalExpr(text, wrapper string) ast.Expr {
 		return literal
 	}
 	return factory.NewCall(0, wrapper, literal)
+}
+
+// wantedText describes the requirement of a simple comparison in a few words, and returns
+// anything else as it is written.
+func wantedText(e ast.Expr, text string) string {
+	c, ok := comparisonOf(e)
+	if !ok {
+		return text
+	}
+	value := c.literalText()
+	switch c.relation {
+	case differs:
+		return "anything but " + value
+	case atLeast:
+		return value + " or more"
+	case greater:
+		return "greater than " + value
+	case atMost:
+		return value + " or less"
+	case less:
+		return "less than " + value
+	default:
+		return value
+	}
+}
+
+// literalText writes the compared value for people.
+func (c comparison) literalText() string {
+	text, isText := literalText(c.literal)
+	switch {
+	case c.wrapper == quantityFunction:
+		if quantity, ok := ParseQuantity(text); ok {
+			return QuantityText(quantity)
+		}
+		return text
+	case c.wrapper != "":
+		return text
+	case isText:
+		return strconv.Quote(text)
+	default:
+		return fmt.Sprint(c.literal.AsLiteral().Value())
+	}
 }

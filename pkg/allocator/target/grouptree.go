@@ -5,9 +5,11 @@ package target
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 	"strings"
 
+	corev1 "k8s.io/api/core/v1"
 	schedulingv1alpha3 "k8s.io/api/scheduling/v1alpha3"
 	schedulingapi "k8s.io/api/scheduling/v1beta1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -15,6 +17,7 @@ import (
 
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
+	"github.com/kubectl-dra/kubectl-dra/pkg/english"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
@@ -163,4 +166,107 @@ func priorityOf(snap *snapshot.Snapshot, priority *int32, class string, hypothet
 		}
 	}
 	return 0, false
+}
+
+// Gang is the outcome for the pods of a PodGroup if they are decided one after another.
+type Gang struct {
+	// Existing counts the pods that there are, Fit those that have a node or get one.
+	Existing, Fit int
+	// Above has the CompositePodGroups that it belongs to, the nearest first.
+	Above []CompositeFit
+}
+
+// Short names the group whose pods or groups are too few to fit: the PodGroup or the nearest
+// CompositePodGroup above it; empty if enough do.
+func (g *Gang) Short(group string, minCount int) string {
+	if g.Fit < minCount {
+		return fmt.Sprintf("%d of %s of PodGroup %s fit, minCount is %d", g.Fit, english.Count(g.Existing, "pod"), group, minCount)
+	}
+	for i := range g.Above {
+		if above := &g.Above[i]; above.Fit < above.Tree.MinCount {
+			return fmt.Sprintf("%d of %s of CompositePodGroup %s fit, minGroupCount is %d: not enough pods of %s do", above.Fit,
+				english.Count(len(above.Tree.Children), "group"), above.Tree.Name(), above.Tree.MinCount, english.Sample(above.Short, 4))
+		}
+	}
+	return ""
+}
+
+// CompositeFit is the outcome for the groups of a CompositePodGroup.
+type CompositeFit struct {
+	Tree *GroupTree
+	// Ready counts the groups with enough pods, Fit the groups with enough pods that have a
+	// node or get one.
+	Ready, Fit int
+	// Short lists the names of the groups that do not fit.
+	Short []string
+}
+
+// GroupMismatch is a pod of a PodGroup that differs from the group at the top, or from
+// another pod below it, in what has to be the same for all of them.
+type GroupMismatch struct {
+	Pod *corev1.Pod
+	// Other is the pod that it differs from, nil for the group.
+	Other *corev1.Pod
+	// Path is the field, in pod and group, and Found and Required what stands there.
+	Path            string
+	Found, Required string
+}
+
+// MismatchOf returns why the scheduler places no pod of a PodGroup, or of a
+// CompositePodGroup, whatever is available: it does not try groups whose pods have another
+// priority than the group at the top, or different preemption policies or schedulers
+// (validatePodGroup in pkg/scheduler/schedule_one_podgroup.go of Kubernetes v1.37.1). It is
+// nil if there is no such pod, or if that is not known. The pods are all of the groups that
+// have not ended.
+func MismatchOf(facts *cluster.Cluster, tree *GroupTree, pods []*corev1.Pod) *GroupMismatch {
+	if facts.Behaves(cluster.GroupsNotCompared) {
+		return nil
+	}
+	first := firstWaiting(pods)
+	if first == nil {
+		return nil
+	}
+	priority, preemption := tree.required(facts.Snapshot)
+	for _, pod := range pods {
+		differs := func(path, found, required string) *GroupMismatch {
+			return &GroupMismatch{Pod: pod, Other: first, Path: path, Found: found, Required: required}
+		}
+		switch scheduler := schedulerOf(pod); {
+		case scheduler == schedulerOf(first):
+		case pod.Spec.NodeName == "":
+			// The other scheduler decides about it.
+			continue
+		default:
+			return differs("spec.schedulerName", scheduler, schedulerOf(first))
+		}
+		if found, ok := priorityOf(facts.Snapshot, pod.Spec.Priority, pod.Spec.PriorityClassName, Hypothetical(pod)); priority != nil && ok && found != *priority {
+			return &GroupMismatch{Pod: pod, Path: "spec.priority", Found: fmt.Sprint(found), Required: fmt.Sprint(*priority)}
+		}
+		found := preemptionOf(pod)
+		if preemption != nil && string(*preemption) != string(found) {
+			return &GroupMismatch{Pod: pod, Path: "spec.preemptionPolicy", Found: string(found), Required: string(*preemption)}
+		}
+		if policy := preemptionOf(first); found != policy {
+			return differs("spec.preemptionPolicy", string(found), string(policy))
+		}
+	}
+	return nil
+}
+
+// firstWaiting returns a waiting pod, which others are compared with.
+func firstWaiting(pods []*corev1.Pod) *corev1.Pod {
+	for _, pod := range pods {
+		if snapshot.Waits(pod) {
+			return pod
+		}
+	}
+	return nil
+}
+
+func schedulerOf(pod *corev1.Pod) string {
+	return cmp.Or(pod.Spec.SchedulerName, corev1.DefaultSchedulerName)
+}
+
+func preemptionOf(pod *corev1.Pod) corev1.PreemptionPolicy {
+	return ptr.Deref(pod.Spec.PreemptionPolicy, corev1.PreemptLowerPriority)
 }

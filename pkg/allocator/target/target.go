@@ -6,13 +6,17 @@ package target
 import (
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	schedulingapi "k8s.io/api/scheduling/v1beta1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
+	"github.com/kubectl-dra/kubectl-dra/pkg/english"
 	"github.com/kubectl-dra/kubectl-dra/pkg/lifecycle"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
@@ -148,4 +152,122 @@ func (s *Target) UnknownPriority() string {
 		return s.Pod.Spec.PriorityClassName
 	}
 	return ""
+}
+
+// notFound says that a target does not exist, and what does.
+func notFound[T metav1.Object](snap *snapshot.Snapshot, t api.ObjectRef, resource string, list []T) error {
+	err := absent(snap, t)
+	var here, elsewhere []string
+	for _, o := range list {
+		switch {
+		case o.GetNamespace() == t.Namespace:
+			here = append(here, o.GetName())
+		case o.GetName() == t.Name:
+			elsewhere = append(elsewhere, o.GetNamespace())
+		}
+	}
+	gap := snap.Gap(resource)
+	// Names of pods and claims begin with the name of what they were made from.
+	near := english.DidYouMean(t.Name, here)
+	switch {
+	case gap != nil && (gap.Namespace == "" || gap.Namespace != t.Namespace):
+		err.Hint = fmt.Sprintf("it may exist all the same: %s", gap.Reason)
+	case len(elsewhere) > 0:
+		err.Hint = fmt.Sprintf("one of that name exists in namespace %s: use -n %s", english.JoinAnd(elsewhere), elsewhere[0])
+	case snap.Node(t.Name) != nil:
+		err.Hint = "there is a node of that name: " + "kubectl dra why node/" + t.Name
+	case near != "":
+		err.Message += near
+	case len(here) > 0:
+		slices.SortFunc(here, english.CompareNames)
+		err.Hint = fmt.Sprintf("namespace %s has: %s", t.Namespace, english.Sample(here, 10))
+	case len(list) > 0:
+		namespaces := english.Tally{}
+		for _, o := range list {
+			namespaces[o.GetNamespace()]++
+		}
+		err.Hint = fmt.Sprintf("namespace %s has none; these have: %s", t.Namespace, english.Sample(namespaces.Sorted(), 10))
+	default:
+		err.Hint = fmt.Sprintf("no %s exists", t.Kind)
+	}
+	return err
+}
+
+// absent returns the error for an object that does not exist.
+func absent(snap *snapshot.Snapshot, object api.ObjectRef) *Error {
+	return &Error{Target: object, Message: fmt.Sprintf("find %s: not found in %s", object.Title(), snap.Source)}
+}
+
+// ServedBy lists the nodes on which device plugins offer a resource.
+func ServedBy(snap *snapshot.Snapshot, name corev1.ResourceName) []*corev1.Node {
+	var nodes []*corev1.Node
+	for _, node := range snap.Nodes {
+		if quantity, ok := node.Status.Allocatable[name]; ok && !quantity.IsZero() {
+			nodes = append(nodes, node)
+		}
+	}
+	return nodes
+}
+
+// unmapped tells, of a pod that has nothing to do with DRA, who serves the
+// extended resources that it asks for: perhaps DRA was meant to.
+func unmapped(snap *snapshot.Snapshot, pod *corev1.Pod, enabled bool) string {
+	names := cluster.ExtendedResources(pod)
+	if len(names) == 0 {
+		return ""
+	}
+	name := names[0]
+	text := fmt.Sprintf("it asks for the extended resource %s, which no DeviceClass maps", name)
+	for _, class := range snap.Classes {
+		if !enabled && class.Spec.ExtendedResourceName != nil && *class.Spec.ExtendedResourceName == string(name) {
+			text = fmt.Sprintf("it asks for the extended resource %s, which DeviceClass %s maps, but the feature gate DRAExtendedResource is off", name, class.Name)
+		}
+	}
+	if nodes := ServedBy(snap, name); len(nodes) > 0 {
+		text += fmt.Sprintf("; device plugins offer it on %s", NodeNames(nodes))
+	} else if snap.Gap(snapshot.ResourceNodes) == nil {
+		text += ", and no node offers it through a device plugin"
+	}
+	if enabled {
+		text += Mappable(snap, name)
+	}
+	return text
+}
+
+// Mappable names the drivers of the vendor of an extended resource that
+// publish devices: a DeviceClass could map it to them.
+func Mappable(snap *snapshot.Snapshot, name corev1.ResourceName) string {
+	var drivers []string
+	domain, _, _ := strings.Cut(string(name), "/")
+	for _, slice := range snap.Slices {
+		if OfVendor(slice.Spec.Driver, domain) && !slices.Contains(drivers, slice.Spec.Driver) {
+			drivers = append(drivers, slice.Spec.Driver)
+		}
+	}
+	if len(drivers) == 0 {
+		return ""
+	}
+	return fmt.Sprintf("; driver %s publishes devices: to serve it with them, a DeviceClass needs spec.extendedResourceName: %s", english.JoinAnd(drivers), name)
+}
+
+// OfVendor reports whether a driver is of the domain of an extended resource:
+// gpu.example.com is of example.com.
+func OfVendor(driver, domain string) bool {
+	return driver == domain || strings.HasSuffix(driver, "."+domain)
+}
+
+// NodeNames names the first nodes of a list.
+func NodeNames(nodes []*corev1.Node) string {
+	names := make([]string, 0, len(nodes))
+	for _, node := range nodes {
+		names = append(names, node.Name)
+	}
+	slices.SortFunc(names, english.CompareNames)
+	return english.Sample(names, 3)
+}
+
+// MayOwnPods reports whether what the pods of a workload belong to may be of a resource. That
+// may have any kind: those that are read for something else do not, but for Jobs.
+func MayOwnPods(resource string) bool {
+	return resource == snapshot.ResourceJobs || !slices.Contains(snapshot.Resources(), resource)
 }

@@ -264,7 +264,7 @@ func (q *preemption) take(ctx context.Context, c *candidate) (bool, error) {
 	}
 	// What those that left had may be more than the pod takes.
 	q.reopened = append(q.reopened, c.node)
-	for _, kind := range q.kinds {
+	for _, kind := range q.kinds.byKey {
 		kind.reopen(c.node)
 	}
 	// An equal pod looks there first.
@@ -276,7 +276,7 @@ func (q *preemption) take(ctx context.Context, c *candidate) (bool, error) {
 func (q *preemption) requeue(pod *corev1.Pod) {
 	p := &Queued{Pod: pod, Asked: true, PreemptedBy: q.p}
 	q.pods[podKey(pod)] = p
-	q.claims[pod] = q.After.Claims.OfPod(pod)
+	q.kinds.claims[pod] = q.After.Claims.OfPod(pod)
 	at, _ := slices.BinarySearchFunc(q.order, p, compareQueued)
 	q.order = slices.Insert(q.order, at, p)
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/target"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
+	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 	"github.com/kubectl-dra/kubectl-dra/pkg/whatif"
 )
@@ -38,7 +39,7 @@ func (q *Queue) Add(s *target.Target) {
 func (q *Queue) AddPod(pod *corev1.Pod) {
 	p := q.add(pod, target.Hypothetical(pod))
 	p.Asked = true
-	q.joinGang(p)
+	q.gangs.join(p, q.add)
 }
 
 // Decide goes through the queue. As long as nothing that was asked about fits, nobody can take
@@ -56,7 +57,7 @@ func (q *Queue) Decide(ctx context.Context) error {
 		return nil
 	}
 	for _, pod := range q.cluster.Snapshot.Pods {
-		if snapshot.Waits(pod) && len(pod.Spec.SchedulingGates) == 0 && len(q.claimsOf(pod)) > 0 {
+		if snapshot.Waits(pod) && len(pod.Spec.SchedulingGates) == 0 && len(q.kinds.claimsOf(pod)) > 0 {
 			q.add(target.WithClassPriority(q.cluster.Snapshot, pod), false)
 		}
 	}
@@ -107,7 +108,7 @@ func (q *Queue) last() int {
 
 // decide finds out what the next pod of the queue gets.
 func (q *Queue) decide(ctx context.Context, p *Queued) error {
-	q.sortKind(p)
+	q.kinds.sort(p)
 	if err := q.decideKind(ctx, p.Kind); err != nil {
 		return err
 	}
@@ -124,6 +125,76 @@ func (q *Queue) decide(ctx context.Context, p *Queued) error {
 		}
 	}
 	return (&preemption{q, p}).preempt(ctx)
+}
+
+// decideGang decides all pods of a gang, one after another, as the scheduler does
+// when the first of them is the next in its queue (pkg/scheduler/schedule_one_podgroup.go
+// of Kubernetes v1.37.1): of a CompositePodGroup one group after another. Unless enough
+// of them fit, none of them takes anything from the pods that come later.
+func (q *Queue) decideGang(ctx context.Context, g *gang) error {
+	if g.decided {
+		return nil
+	}
+	g.decided, g.fit = true, g.placed
+	before := q.After
+	for _, child := range g.children {
+		if err := q.decideGang(ctx, child); err != nil {
+			return err
+		}
+		if child.enough() {
+			g.fit++
+		}
+	}
+	slices.SortStableFunc(g.pods, compareQueued)
+	for _, p := range g.pods {
+		fits, err := q.decideMember(ctx, p)
+		if err != nil {
+			return err
+		}
+		if fits {
+			g.fit++
+		}
+	}
+	if !g.enough() {
+		q.After = before
+	}
+	return nil
+}
+
+// decideMember reports whether a pod has its devices or gets them, which are reserved
+// then.
+func (q *Queue) decideMember(ctx context.Context, p *Queued) (bool, error) {
+	q.kinds.sort(p)
+	if err := q.decideKind(ctx, p.Kind); err != nil {
+		return false, err
+	}
+	switch p.Kind.Verdict.Outcome {
+	case api.Allocated:
+		if !q.Planned {
+			return true, nil
+		}
+		fallthrough
+	case api.Fits:
+		err := q.reserve(ctx, p)
+		return p.Reservation != nil, err
+	default:
+		return false, nil
+	}
+}
+
+// decideGang decides the gang that a pod belongs to, with all of its pods, in the
+// cluster as it is. It is nil if there is none, or if the scheduler does not try it.
+func decideGang(ctx context.Context, c *cluster.Cluster, pod *corev1.Pod) (*target.Gang, error) {
+	q := NewQueue(c, Options{})
+	p := q.add(pod, target.Hypothetical(pod))
+	q.gangs.join(p, q.add)
+	if p.gang == nil {
+		return nil, nil
+	}
+	if err := q.decideGang(ctx, p.gang.top()); err != nil {
+		return nil, err
+	}
+	return p.gang.known(), nil
 }
 
 // Members lists the pods of a target that wait, in the order of the queue.

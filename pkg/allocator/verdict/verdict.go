@@ -6,6 +6,7 @@ package verdict
 import (
 	"cmp"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -72,33 +73,6 @@ type Verdict struct {
 
 	// fits names the nodes where the claims fit, the best first.
 	fits []string
-}
-
-// UnreadNode is a node whose pools could not be determined.
-type UnreadNode struct {
-	Node string
-	Err  error
-}
-
-// Release has the decisions in which schedulers of the cluster's release differ from the
-// library, apart from differences that the allocator has heeded for each node.
-type Release struct {
-	Behavior cluster.Behavior
-	// Outcome is the verdict of such schedulers; Undetermined if the release is not known, and
-	// empty if that is only an assumption.
-	Outcome api.Verdict
-	// Err is an error of the library that other releases do not have, and Node a node that other
-	// releases find then.
-	Err  error
-	Node string
-}
-
-// Placement is the allocator's choice on the best node.
-type Placement struct {
-	Node        *corev1.Node
-	Score       int64
-	Claims      []*resourceapi.ResourceClaim
-	Allocations []resourceapi.AllocationResult
 }
 
 // Blocked reports whether an obstacle keeps the pod from devices that it could have.
@@ -177,6 +151,54 @@ func (v *Verdict) brief() *Verdict {
 	return &Verdict{Target: v.Target, Outcome: v.Outcome, Code: v.Code, Placement: v.Placement, Life: lifecycle.Life{Stage: v.Life.Stage}, fits: v.fits}
 }
 
+// Placement is the allocator's choice on the best node.
+type Placement struct {
+	Node        *corev1.Node
+	Score       int64
+	Claims      []*resourceapi.ResourceClaim
+	Allocations []resourceapi.AllocationResult
+}
+
+// UnreadNode is a node whose pools could not be determined.
+type UnreadNode struct {
+	Node string
+	Err  error
+}
+
+// Release has the decisions in which schedulers of the cluster's release differ from the
+// library, apart from differences that the allocator has heeded for each node.
+type Release struct {
+	Behavior cluster.Behavior
+	// Outcome is the verdict of such schedulers; Undetermined if the release is not known, and
+	// empty if that is only an assumption.
+	Outcome api.Verdict
+	// Err is an error of the library that other releases do not have, and Node a node that other
+	// releases find then.
+	Err  error
+	Node string
+}
+
+// Obstacle is something other than devices that keeps a pod from being placed,
+// whatever the node.
+type Obstacle struct {
+	Code api.Code
+	// Stage is the stage at which it keeps the pod, empty if the pod cannot even be
+	// created.
+	Stage api.Stage
+	lifecycle.Finding
+}
+
+// Unevaluated is something that may be in the way of a pod, and that is not known.
+type Unevaluated struct {
+	What, Why string
+	// Always is set if it is told whatever the verdict, and not only of what fits.
+	Always bool
+	// Quiet is set if it is no part of the summary.
+	Quiet bool
+}
+
+func (u Unevaluated) String() string { return fmt.Sprintf("%s (%s)", u.What, u.Why) }
+
 // ErrorCode finds the code for an error of the allocator. Upstream has no error types, only texts
 // (structured/internal/*/allocator_*.go).
 func ErrorCode(err error) api.Code {
@@ -209,6 +231,10 @@ func ErrorCode(err error) api.Code {
 	}
 	return api.AllocatorError
 }
+
+// IsCompileError reports whether the allocator gave up because of an expression that does not
+// compile.
+func IsCompileError(err error) bool { return strings.Contains(err.Error(), selectorCompileError) }
 
 // selectorCompileError is upstream's error for an expression that does not compile
 // (structured/internal/*/allocator_*.go, selectorsMatch).

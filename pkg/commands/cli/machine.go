@@ -20,6 +20,7 @@ import (
 
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	_ "github.com/kubectl-dra/kubectl-dra/pkg/commands/cli/untranslated" // Package get reads no translations.
+	"github.com/kubectl-dra/kubectl-dra/pkg/drawing"
 	"github.com/kubectl-dra/kubectl-dra/pkg/render"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/files"
 )
@@ -188,4 +189,59 @@ func NewList[T runtime.Object](name string, items []T) *api.List {
 // TypeMeta returns the type meta of an object of this kind, such as "DeviceList".
 func TypeMeta(name string) metav1.TypeMeta {
 	return metav1.TypeMeta{APIVersion: api.APIVersion, Kind: name}
+}
+
+// Formats of drawings.
+const (
+	FormatSVG     = "svg"
+	FormatDOT     = "dot"
+	FormatMermaid = "mermaid"
+)
+
+// drawer prints objects as drawings.
+type drawer struct{ format string }
+
+// PrintObj draws an object. It fails with a usage error for objects without a drawing.
+func (d drawer) PrintObj(object runtime.Object, w io.Writer) error {
+	switch o := object.(type) {
+	case *api.Explanation:
+		return drawing.Explanation(o).Write(w)
+	case *api.ExplanationList:
+		list := make([]*api.Explanation, 0, len(o.Items))
+		for i := range o.Items {
+			list = append(list, &o.Items[i])
+		}
+		return drawing.Explanations(list).Write(w)
+	case *api.History:
+		return drawing.History(o).Write(w)
+	case *api.Plan:
+		return drawing.Plan(o).Write(w)
+	case *api.Impact:
+		return drawing.Impact(o).Write(w)
+	case *api.Fit:
+		return drawing.Fit(o).Write(w)
+	case *api.FitShapes:
+		return drawing.FitShapes(o).Write(w)
+	case *api.List:
+		return d.trees(o, w)
+	default:
+		return Usagef("Choose another format.", "-o %s: there is no drawing of this answer", d.format)
+	}
+}
+
+func (d drawer) trees(list *api.List, w io.Writer) error {
+	roots := make([]api.Branch, 0, len(list.Items))
+	for _, item := range list.Items {
+		if root, ok := item.Object.(*api.Branch); ok {
+			roots = append(roots, *root)
+		}
+	}
+	switch d.format {
+	case FormatDOT:
+		return drawing.DOT(w, roots)
+	case FormatMermaid:
+		return drawing.Mermaid(w, roots)
+	default:
+		return drawing.Tree("What belongs to what", roots).Write(w)
+	}
 }

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/spf13/cobra"
 	corev1 "k8s.io/api/core/v1"
 	resourceapi "k8s.io/api/resource/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -21,6 +22,7 @@ import (
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/collect"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/files"
 )
 
 // Propose proposes the names of objects of a type, as users write them: objects in the
@@ -287,4 +289,55 @@ func WithType(ctx context.Context, c *Completion, kind string, propose Proposer)
 		list[i] = kind + "/" + list[i]
 	}
 	return list, err
+}
+
+// CompleteFlags completes the values of those flags that a command has.
+func CompleteFlags(f *ReadingFlags, cmd *cobra.Command) {
+	gates := make([]string, 0, 2*len(snapshot.KnownGates()))
+	for _, gate := range snapshot.KnownGates() {
+		gates = append(gates, gate+"=true", gate+"=false")
+	}
+	device := CompleteWith(f, ProposeDevices)
+	if cmd.Flags().Lookup("driver") != nil {
+		// There, the three flags together name a device.
+		device = CompleteWith(f, proposeSliceParts(func(s sliceParts) []string { return s.devices }))
+	}
+	values := map[string]cobra.CompletionFunc{
+		"node":               CompleteWith(f, Propose("node")),
+		"class":              CompleteWith(f, Propose("class")),
+		"driver":             CompleteWith(f, proposeSliceParts(func(s sliceParts) []string { return []string{s.driver} })),
+		"pool":               CompleteWith(f, proposeSliceParts(func(s sliceParts) []string { return []string{s.pool} })),
+		"device":             device,
+		"columns":            CompleteWith(f, proposeAttributes),
+		"feature-gates":      ListOfFixed(gates...),
+		"color":              Fixed(ColorAuto, ColorAlways, ColorNever),
+		"dry-run":            Fixed(DryRuns()...),
+		"format":             Fixed(string(files.YAML), string(files.JSON)),
+		"where":              cobra.NoFileCompletions,
+		"name":               cobra.NoFileCompletions,
+		"selector":           cobra.NoFileCompletions,
+		"limit":              cobra.NoFileCompletions,
+		"sort-by":            cobra.NoFileCompletions,
+		"kubernetes-version": cobra.NoFileCompletions,
+	}
+	for _, name := range slices.Sorted(maps.Keys(values)) {
+		if cmd.Flags().Lookup(name) != nil {
+			// RegisterFlagCompletionFunc only fails for duplicates.
+			_ = cmd.RegisterFlagCompletionFunc(name, values[name])
+		}
+	}
+}
+
+// CompleteClusterFlags completes kubectl's own flags whose values are names, for all
+// commands.
+func CompleteClusterFlags(f *ReadingFlags, root *cobra.Command) {
+	values := map[string]cobra.CompletionFunc{
+		"namespace": CompleteWith(f, Propose("namespace")),
+		"context":   CompleteWith(f, proposeFromKubeconfig(func(c clientcmdapi.Config) iter.Seq[string] { return maps.Keys(c.Contexts) })),
+		"cluster":   CompleteWith(f, proposeFromKubeconfig(func(c clientcmdapi.Config) iter.Seq[string] { return maps.Keys(c.Clusters) })),
+		"user":      CompleteWith(f, proposeFromKubeconfig(func(c clientcmdapi.Config) iter.Seq[string] { return maps.Keys(c.AuthInfos) })),
+	}
+	for name, value := range values {
+		_ = root.RegisterFlagCompletionFunc(name, value)
+	}
 }

@@ -4,12 +4,26 @@
 package cli
 
 import (
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/collect"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/files"
 )
+
+// Source is a snapshot, with facts that only its origin can tell.
+type Source struct {
+	Snap *snapshot.Snapshot
+	// Namespace is the default namespace of names; empty if a file was read and nobody
+	// chose a namespace.
+	Namespace string
+	// Clients are the clients of the cluster; nil for a file.
+	Clients *collect.Clients
+	// KindOf asks the cluster for the kind of a resource type; nil for a file.
+	KindOf func(resource string) (schema.GroupKind, error)
+}
 
 // Reader reads the cluster or the files of the flags.
 type Reader struct {

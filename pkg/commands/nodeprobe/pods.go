@@ -5,6 +5,10 @@ package nodeprobe
 
 import (
 	"cmp"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -83,4 +87,99 @@ func namespaceOfPod(snap *snapshot.Snapshot, name string) (string, error) {
 		return metav1.NamespaceDefault, err
 	}
 	return cmp.Or(pod.Namespace, metav1.NamespaceDefault), nil
+}
+
+// writePods draws the kubelet's report about the devices of its pods. With -o wide it shows
+// CPUs, memory and allocatable devices.
+func writePods(w io.Writer, f *kubelet.Findings, opts render.Options) error {
+	p := newPage(opts)
+	p.Text(0, render.Strong, "Pods with devices on "+onNode(f.Node)+", by the kubelet's word ("+f.Socket+")")
+	lines := [][]string{{"POD", "CONTAINER", "FROM", "DEVICES", "NUMA", "CDI"}}
+	for i := range f.Pods {
+		pod := &f.Pods[i]
+		for j := range pod.Containers {
+			lines = append(lines, containerLines(pod, &pod.Containers[j], opts.Wide)...)
+		}
+	}
+	if len(lines) > 1 {
+		p.Blank()
+		p.grid(0, lines)
+	}
+	p.alignment(f)
+	if opts.Wide && len(f.Allocatable) > 0 {
+		p.Blank()
+		p.Text(0, render.Strong, "What device plugins have")
+		lines := [][]string{{"RESOURCE", "NUMA", "DEVICES"}}
+		for _, r := range f.Allocatable {
+			lines = append(lines, []string{r.Name, integers(r.NUMANodes), strings.Join(r.IDs, ", ")})
+		}
+		p.grid(2, lines)
+	}
+	p.nodeChecks(f.Checks)
+	return p.write(w)
+}
+
+// alignment draws which containers have their devices, CPUs and memory on one NUMA node.
+func (p *page) alignment(f *kubelet.Findings) {
+	lines := [][]string{{"POD", "CONTAINER", "ALIGNED", "REQUIRED", "WHERE"}}
+	apart := false
+	for i := range f.Pods {
+		for _, c := range f.Pods[i].Containers {
+			if c.Alignment == nil {
+				continue
+			}
+			aligned := map[kubelet.AlignmentState]string{kubelet.Aligned: "yes", kubelet.NotAligned: "no"}[c.Alignment.State]
+			apart = apart || c.Alignment.State == kubelet.NotAligned
+			lines = append(lines, []string{
+				f.Pods[i].Namespace + "/" + f.Pods[i].Name, c.Name, cmp.Or(aligned, "not known"),
+				strings.Join(c.Alignment.Required, ", "), kubelet.PartsText(c.Alignment.Parts),
+			})
+		}
+	}
+	if len(lines) == 1 {
+		return
+	}
+	p.Heading("Alignment of devices with CPUs and memory")
+	p.grid(2, lines)
+	if apart && f.TopologyManagerPolicy != kubelet.PolicyNone {
+		p.Text(2, render.Plain, fmt.Sprintf("The Topology Manager (topologyManagerPolicy: %s) does not look at devices of claims.", cmp.Or(f.TopologyManagerPolicy, "not known")))
+	}
+}
+
+func containerLines(pod *kubelet.Pod, c *kubelet.Container, wide bool) [][]string {
+	name := pod.Namespace + "/" + pod.Name
+	var lines [][]string
+	for _, claim := range c.Claims {
+		var devices, ids []string
+		for _, d := range claim.Devices {
+			devices = append(devices, d.Driver+"/"+d.Pool+"/"+d.Device)
+			for _, id := range d.CDIDevices {
+				if !slices.Contains(ids, id) {
+					ids = append(ids, id)
+				}
+			}
+		}
+		lines = append(lines, []string{name, c.Name, "claim " + claim.Name, strings.Join(devices, ", "), "", strings.Join(ids, ", ")})
+	}
+	for _, r := range c.Devices {
+		lines = append(lines, []string{name, c.Name, r.Name, strings.Join(r.IDs, ", "), integers(r.NUMANodes), ""})
+	}
+	if !wide {
+		return lines
+	}
+	if len(c.CPUs) > 0 {
+		lines = append(lines, []string{name, c.Name, "CPUs", integers(c.CPUs), "", ""})
+	}
+	for _, m := range c.Memory {
+		lines = append(lines, []string{name, c.Name, m.Type, fmt.Sprintf("%d bytes", m.Bytes), integers(m.NUMANodes), ""})
+	}
+	return lines
+}
+
+func integers(list []int64) string {
+	texts := make([]string, len(list))
+	for i, n := range list {
+		texts[i] = fmt.Sprint(n)
+	}
+	return strings.Join(texts, ", ")
 }

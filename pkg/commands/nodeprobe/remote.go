@@ -7,8 +7,10 @@ import (
 	"bytes"
 	"compress/gzip"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"slices"
 	"strings"
@@ -24,6 +26,7 @@ import (
 	"k8s.io/cli-runtime/pkg/printers"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/commands/cli"
+	"github.com/kubectl-dra/kubectl-dra/pkg/nodeprobe"
 	"github.com/kubectl-dra/kubectl-dra/pkg/render"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/collect"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/files"
@@ -54,21 +57,6 @@ func (f *probeFlags) reach(cmd *cobra.Command, streams genericiooptions.IOStream
 	for _, child := range cmd.Commands() {
 		f.reach(child, streams)
 	}
-}
-
-// remoteRun is one run of this program on a node.
-type remoteRun struct {
-	reader  *cli.Reader
-	streams genericiooptions.IOStreams
-	node    string
-	pod     *corev1.Pod
-	// binary is the file to run, empty for this program itself.
-	binary string
-	// command is the name of the command below the root, flags and args are for
-	// the program on the node.
-	command, flags, args []string
-	color                bool
-	columns              string
 }
 
 func (f *probeFlags) toRemote(cmd *cobra.Command, args []string, streams genericiooptions.IOStreams) (*remoteRun, error) {
@@ -160,6 +148,30 @@ func forwarded(cmd *cobra.Command) []string {
 		}
 	})
 	return flags
+}
+
+// localOnly reports whether a flag is not passed to the program on the node: it says how to
+// get there, and what to bring.
+func localOnly(flag *pflag.Flag) bool {
+	if of := cli.GroupOf(flag); of == cli.GroupCluster || of == cli.GroupRemote {
+		return true
+	}
+	return slices.Contains([]string{"snapshot", "node-root", "node-name", "color", "help"}, flag.Name)
+}
+
+// remoteRun is one run of this program on a node.
+type remoteRun struct {
+	reader  *cli.Reader
+	streams genericiooptions.IOStreams
+	node    string
+	pod     *corev1.Pod
+	// binary is the file to run, empty for this program itself.
+	binary string
+	// command is the name of the command below the root, flags and args are for
+	// the program on the node.
+	command, flags, args []string
+	color                bool
+	columns              string
 }
 
 // printPod prints the pod for --dry-run=client.
@@ -255,6 +267,24 @@ wait $program`
 	return line
 }
 
+// cluster returns the snapshot for the program on the node, read with the rights of the
+// user: the program there has none.
+func (r *remoteRun) cluster(ctx context.Context) ([]byte, error) {
+	from, err := r.reader.Read(ctx, cli.Scope{AllNamespaces: true, Only: clusterReads()})
+	if err != nil {
+		return nil, err
+	}
+	if err := noteUncompared(r.reader, from.Snap, r.streams); err != nil {
+		return nil, err
+	}
+	var buf bytes.Buffer
+	packed := gzip.NewWriter(&buf)
+	if err := errors.Join(files.Write(packed, from.Snap, files.JSON), packed.Close()); err != nil {
+		return nil, err
+	}
+	return buf.Bytes(), nil
+}
+
 // outcome returns the exit code of the program on the node as this program's.
 func (r *remoteRun) outcome(code int) error {
 	switch {
@@ -281,29 +311,51 @@ func (e *notRunnableError) Error() string {
 		e.node, e.image, e.code)
 }
 
-// cluster returns the snapshot for the program on the node, read with the rights of the
-// user: the program there has none.
-func (r *remoteRun) cluster(ctx context.Context) ([]byte, error) {
-	from, err := r.reader.Read(ctx, cli.Scope{AllNamespaces: true, Only: clusterReads()})
-	if err != nil {
-		return nil, err
-	}
-	if err := noteUncompared(r.reader, from.Snap, r.streams); err != nil {
-		return nil, err
-	}
-	var buf bytes.Buffer
-	packed := gzip.NewWriter(&buf)
-	if err := errors.Join(files.Write(packed, from.Snap, files.JSON), packed.Close()); err != nil {
-		return nil, err
-	}
-	return buf.Bytes(), nil
+// LookOptions choose a node and the way to it. The fields are the values of the flags.
+type LookOptions struct {
+	Node, Namespace, Image, Binary, KubeletRoot string
+	CDIDirs                                     []string
 }
 
-// localOnly reports whether a flag is not passed to the program on the node: it says how to
-// get there, and what to bring.
-func localOnly(flag *pflag.Flag) bool {
-	if of := cli.GroupOf(flag); of == cli.GroupCluster || of == cli.GroupRemote {
-		return true
+// maxLook limits the size of a report.
+const maxLook = 64 << 20
+
+// Look does 'node-probe --node' for other verbs: it runs the program on a node, in a
+// privileged pod, and returns its report.
+func Look(ctx context.Context, reader *cli.Reader, o *LookOptions) (*nodeprobe.Report, error) {
+	out := &boundedBuffer{most: maxLook}
+	run := &remoteRun{
+		reader: reader, streams: genericiooptions.IOStreams{In: bytes.NewReader(nil), Out: out, ErrOut: io.Discard},
+		node: o.Node, binary: o.Binary, pod: probePod(o.Node, o.Namespace, o.Image, defaultLifetime),
+		command: []string{"node-probe"},
+		flags:   []string{"--output=json", "--color=" + cli.ColorNever, "--node-root=" + probeHost, "--node-name=" + o.Node},
 	}
-	return slices.Contains([]string{"snapshot", "node-root", "node-name", "color", "help"}, flag.Name)
+	if o.KubeletRoot != "" {
+		run.flags = append(run.flags, "--kubelet-root="+o.KubeletRoot)
+	}
+	for _, dir := range o.CDIDirs {
+		run.flags = append(run.flags, "--cdi-dir="+dir)
+	}
+	var outcome *cli.OutcomeError
+	if err := run.run(ctx); err != nil && !errors.As(err, &outcome) {
+		return nil, err
+	}
+	report := &nodeprobe.Report{}
+	if err := json.Unmarshal(out.Bytes(), report); err != nil {
+		return nil, fmt.Errorf("read what node-probe found on node %s: %w", o.Node, err)
+	}
+	return report, nil
+}
+
+// boundedBuffer fails when too much is written to it.
+type boundedBuffer struct {
+	bytes.Buffer
+	most int
+}
+
+func (b *boundedBuffer) Write(data []byte) (int, error) {
+	if b.Len()+len(data) > b.most {
+		return 0, fmt.Errorf("expected at most %d MiB", b.most>>20)
+	}
+	return b.Buffer.Write(data)
 }

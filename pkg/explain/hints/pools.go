@@ -20,6 +20,8 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/eligibility"
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
+	"github.com/kubectl-dra/kubectl-dra/pkg/lifecycle"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
 // publishingTime is how long a driver may take to publish all slices of a pool
@@ -219,3 +221,82 @@ func findOverdraft(f *eligibility.Funnel, pool *cluster.NodePool, left []cluster
 	}
 	return nil
 }
+
+// movedHint notes allocated devices that no ResourceSlice has and that are ready
+// all the same: a driver of networks moves an interface into the pod and no
+// longer sees it on the node (KEP-4817). Nothing has to be done about them.
+func (h *finder) movedHint() {
+	if h.Cluster.Snapshot.Gap(snapshot.ResourceSlices) != nil {
+		return
+	}
+	for i := range h.PodClaims {
+		claim := h.PodClaims[i].Claim
+		if claim == nil || claim.Status.Allocation == nil {
+			continue
+		}
+		results := claim.Status.Allocation.Devices.Results
+		var moved []string
+		var first api.Evidence
+		driver, where := "", ""
+		for j := range results {
+			result := &results[j]
+			if h.Cluster.Pools.Device(lifecycle.DeviceID(result)) != nil || !cluster.DeviceReady(claim, result) {
+				continue
+			}
+			if moved = append(moved, lifecycle.DeviceName(result)); len(moved) > 1 {
+				continue
+			}
+			driver = result.Driver
+			first = api.Evidence{
+				Object: api.RefTo(api.KindClaim, claim), Path: fmt.Sprintf("status.devices[device=%s].conditions[type=Ready].status", result.Device), Found: "True",
+			}
+			if data := cluster.DeviceStatus(claim, result).NetworkData; data != nil && data.InterfaceName != "" {
+				where = fmt.Sprintf(" (interface %s of the pod)", data.InterfaceName)
+			}
+		}
+		if len(moved) == 0 {
+			continue
+		}
+		noun, verb := "device", "is"
+		if len(moved) > 1 {
+			noun, verb, where = "devices", "are", ""
+		}
+		h.hint(fmt.Sprintf("%s %s of claim %s %s in use and healthy%s: driver %s no longer publishes %s in a ResourceSlice, and the status of the claim says Ready",
+			noun, english.Sample(moved, maxNamed), claim.Name, verb, where, driver, map[bool]string{true: "it", false: "them"}[len(moved) == 1]), first)
+	}
+}
+
+// publication is a driver's publication for the nodes that the pod could use.
+type publication struct {
+	driver string
+	slices []*resourceapi.ResourceSlice
+	// published are the candidates that a slice of the driver is for, missing
+	// the others.
+	published, missing []*corev1.Node
+}
+
+func publicationOf(q *eligibility.Question, driver string) publication {
+	p := publication{driver: driver}
+	own := map[string]bool{}
+	for _, slice := range q.Cluster.Snapshot.Slices {
+		if slice.Spec.Driver != driver {
+			continue
+		}
+		p.slices = append(p.slices, slice)
+		if slice.Spec.NodeName != nil {
+			own[*slice.Spec.NodeName] = true
+		}
+	}
+	reached := func(pool *cluster.NodePool) bool { return pool.Pool.Driver == driver }
+	for _, node := range q.Reach.Candidates {
+		if own[node.Name] || slices.ContainsFunc(q.Reach.Pools[node.Name], reached) {
+			p.published = append(p.published, node)
+		} else {
+			p.missing = append(p.missing, node)
+		}
+	}
+	return p
+}
+
+// maxNamed limits how many names a hint has.
+const maxNamed = 3

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	resourceapi "k8s.io/api/resource/v1"
 	"k8s.io/apimachinery/pkg/util/duration"
 	"k8s.io/utils/ptr"
 
@@ -18,6 +19,30 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
 	"github.com/kubectl-dra/kubectl-dra/pkg/lifecycle"
 )
+
+// taintRuleHints names rules that taint everything.
+func (h *finder) taintRuleHints() {
+	if h.out.Verdict != api.DoesNotFit {
+		return
+	}
+	for _, rule := range h.Cluster.Snapshot.TaintRules {
+		if !h.Cluster.Taints.TaintsAll(rule) {
+			continue
+		}
+		name := api.Ref("DeviceTaintRule", "", rule.Name)
+		if !rejects(h.Question, func(r *eligibility.Reason) bool { return r.Code == api.DeviceTainted && r.Fact.Object == name }) {
+			continue
+		}
+		if text := h.Cluster.Taints.OpenRuleText(rule); text != "" {
+			h.hint(text, api.Evidence{Object: name, Path: "spec.deviceSelector", Found: "missing", Required: "a driver, a pool or a device"})
+			continue
+		}
+		h.hint(
+			cluster.EveryDeviceText(rule)+": "+rule.Spec.Taint.String(),
+			api.Evidence{Object: name, Path: "spec.deviceSelector", Found: "{}", Required: "a driver, a pool or a device"},
+		)
+	}
+}
 
 // preemptionHint answers those who wait for the scheduler to take devices from
 // pods of a lower priority: it does not.
@@ -104,4 +129,42 @@ func (h *finder) autoscalerHint() {
 	}
 	h.hint(fmt.Sprintf("the cluster autoscaler %s for it (event %s%s): %s", did, event.Reason, when, event.Message),
 		api.Evidence{Object: api.RefTo("Event", event), Path: "message", Found: event.Message})
+}
+
+// evictedHint warns of devices that the allocator picks because their taint is tolerated, and
+// for which the pod is deleted all the same.
+func (h *finder) evictedHint() {
+	if h.out.Placement == nil || h.Pod == nil || len(h.out.Placement.Claims) != len(h.Claims) {
+		return
+	}
+	for i, placed := range h.out.Placement.Claims {
+		for _, d := range placed.Devices {
+			r := requestNamed(&h.Claims[i], d.Request)
+			if r == nil || h.PodClaims[h.Claims[i].Index].ExtendedResources {
+				continue
+			}
+			claim := *h.Claims[i].Claim
+			claim.Status.Allocation = &resourceapi.AllocationResult{Devices: resourceapi.DeviceAllocationResult{
+				Results: []resourceapi.DeviceRequestAllocationResult{{Request: d.Request, Driver: d.Driver, Pool: d.Pool, Device: d.Device, Tolerations: r.Tolerations}},
+			}}
+			evictions := h.Cluster.Taints.ClaimEvictions(&claim)
+			if len(evictions) == 0 {
+				continue
+			}
+			h.found.Warning = fmt.Sprintf("warning: the pod is deleted again because of device %s: its taint %s %s",
+				cluster.DeviceID{Driver: d.Driver, Pool: d.Pool, Device: d.Device}, evictions[0].Taint, lifecycle.ToleratedText(&evictions[0]))
+			return
+		}
+	}
+}
+
+func requestNamed(c *eligibility.Claim, name string) *cluster.Request {
+	for _, alternatives := range c.Funnels {
+		for _, f := range alternatives {
+			if f.Request.Name == name {
+				return f.Request
+			}
+		}
+	}
+	return nil
 }

@@ -119,7 +119,7 @@ func (c *conformer) health(ctx context.Context) verdict {
 	if err != nil {
 		return untested(NeedDriver, "%s", reason(err))
 	}
-	at := slices.IndexFunc(health.Drivers, func(d DriverHealth) bool { return d.Endpoint == c.plugin.Endpoint })
+	at := slices.IndexFunc(health.Drivers, func(d DriverHealth) bool { return d.Endpoint == c.driver.plugin.Endpoint })
 	if at < 0 {
 		return untested(NeedDriver, "the driver was not found again")
 	}
@@ -162,7 +162,7 @@ func (c *conformer) restart(ctx context.Context) verdict {
 	if c.opts.Restart == nil {
 		return untested(NeedRestart, "nobody said how the driver is restarted")
 	}
-	before, _ := c.host.Stat(c.plugin.Endpoint)
+	before, _ := c.host.Stat(c.driver.plugin.Endpoint)
 	if err := c.opts.Restart(ctx); err != nil {
 		return untested(NeedRestart, "%v", err)
 	}
@@ -180,7 +180,7 @@ func (c *conformer) restart(ctx context.Context) verdict {
 		if same = err == nil && before != nil && os.SameFile(before, now) && before.ModTime().Equal(now.ModTime()); same {
 			return false
 		}
-		c.plugin, c.out.Endpoint = plugin, plugin.Endpoint
+		c.driver.plugin, c.out.Endpoint = plugin, plugin.Endpoint
 		return true
 	})
 	switch {
@@ -191,7 +191,7 @@ func (c *conformer) restart(ctx context.Context) verdict {
 	case !back:
 		return fails("after its restart, it does not register in time")
 	}
-	again, v := c.call(ctx, PrepareOperation, checkCall, checkReply)
+	again, v := c.driver.call(ctx, PrepareOperation, checkCall, checkReply)
 	if again.Error != "" {
 		return fails("after its restart, the claim cannot be prepared again: %s", again.Error)
 	}
@@ -263,8 +263,8 @@ func (c *conformer) stop(ctx context.Context) verdict {
 		return untested(NeedStop, "nobody said how the driver is stopped")
 	}
 	// Nobody could do it afterwards.
-	c.cleanUp(ctx)
-	socket := c.plugin.Registration.Path
+	c.out.Results = append(c.out.Results, c.driver.cleanUp(ctx)...)
+	socket := c.driver.plugin.Registration.Path
 	if err := c.opts.Stop(ctx); err != nil {
 		return untested(NeedStop, "%v", err)
 	}
@@ -276,7 +276,7 @@ func (c *conformer) stop(ctx context.Context) verdict {
 		left = askPlugin(ctx, c.host, socket, c.opts.Look)
 		return left.Registration.Answer == node.Stale
 	})
-	c.plugin = nil
+	c.driver.plugin = nil
 	switch {
 	case !gone:
 		return open("nothing shows that the driver was stopped: %s still answers", socket)

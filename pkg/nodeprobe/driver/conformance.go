@@ -5,6 +5,7 @@ package driver
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	resourceapi "k8s.io/api/resource/v1"
@@ -159,6 +160,33 @@ func ConformOrder(driver string, claim *resourceapi.ResourceClaim) *Order {
 
 func claimOf(claim *resourceapi.ResourceClaim) Claim {
 	return Claim{Namespace: claim.Namespace, Name: claim.Name, UID: string(claim.UID)}
+}
+
+// RefuseConform returns reasons not to test a driver with claims in a place. Nothing makes
+// it touch the claims of pods.
+func RefuseConform(driver string, opts *ConformOptions, here Place) []Refusal {
+	var refusals []Refusal
+	add := func(claim *resourceapi.ResourceClaim, list ...Refusal) {
+		for _, r := range list {
+			r.Reason = "claim " + claim.Namespace + "/" + claim.Name + ": " + r.Reason
+			if !slices.Contains(refusals, r) {
+				refusals = append(refusals, r)
+			}
+		}
+	}
+	for _, claim := range opts.Claims {
+		add(claim, ConformOrder(driver, claim).Refuse(opts.Cluster, here)...)
+	}
+	if claim := opts.Unallocated; claim != nil && (claim.Status.Allocation != nil || len(claim.Status.ReservedFor) > 0) {
+		add(claim, Refusal{"it is allocated", "the driver is to refuse a claim that is not, and may take devices from a pod"})
+	}
+	if claim := opts.Foreign; claim != nil && len(claim.Status.ReservedFor) > 0 {
+		add(claim, Refusal{"it is in use", "what a driver does with a claim of others is not known"})
+	}
+	if claim := opts.Foreign; claim != nil && len((&Order{Object: claim}).results(driver)) > 0 {
+		add(claim, Refusal{"it has devices of driver " + driver, "the driver is to give nothing for a claim of others, and may take devices from a pod"})
+	}
+	return refusals
 }
 
 // Names of the requirements, in the order in which they are tested.

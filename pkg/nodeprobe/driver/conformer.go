@@ -19,18 +19,14 @@ import (
 // conformer tests one driver.
 type conformer struct {
 	host *node.Host
-	opts ConformOptions
+	opts *ConformOptions
 	out  *Conformance
-	// plugin is the instance that the kubelet would call, nil if there is none.
-	plugin *Plugin
+	// driver is the driver that is tested.
+	driver *testedDriver
 	// first is the result of the first preparation, nil if it failed.
 	first *Call
 	// unstable is true if each preparation has another result.
 	unstable bool
-	// open are the claims that may be prepared.
-	open map[Claim]bool
-	// exchanges are the calls for the requirement that is tested.
-	exchanges []Exchange
 }
 
 // verdict is the outcome of one requirement.
@@ -59,45 +55,7 @@ func untested(needs Need, format string, args ...any) verdict {
 
 // absent returns the verdict for requirements that need a driver, if there is none.
 func (c *conformer) absent() (verdict, bool) {
-	return untested(NeedDriver, "no instance of the driver could be chosen"), c.plugin == nil
-}
-
-// caller returns a caller of the driver for the first claim, which collects checks.
-func (c *conformer) caller() *caller {
-	return &caller{
-		order: ConformOrder(c.out.Driver, c.opts.Claims[0]), opts: c.opts.CallOptions, host: c.host, plugin: c.plugin,
-		done: &Preparation{},
-	}
-}
-
-// call makes one call for one claim. Only checks of the given names count: others belong to
-// another requirement.
-func (c *conformer) call(ctx context.Context, operation Operation, names ...string) (*Call, verdict) {
-	calls := c.caller()
-	c.open[calls.order.Claim] = true
-	call := calls.call(ctx, operation, checkCall)
-	if operation == UnprepareOperation && call.Error == "" {
-		delete(c.open, calls.order.Claim)
-	}
-	c.exchanges = append(c.exchanges, Exchange{Service: call.Service, Method: call.Method, Claims: []ClaimReply{{
-		Claim: calls.order.Claim, Replied: slices.Contains(call.Replied, calls.order.Claim.UID), Error: call.Error, Devices: call.DeepCopy().Devices,
-	}}})
-	return call, worstOf(calls.done.Checks, names...)
-}
-
-// worstOf returns the first of the worst checks; OK if there is none.
-func worstOf(checks []node.Check, names ...string) verdict {
-	worst := verdict{state: node.OK}
-	for i := range checks {
-		check := &checks[i]
-		if !slices.Contains(names, check.Name) {
-			continue
-		}
-		if worst.message == "" || check.State == node.Problem && worst.state != node.Problem || check.State == node.Unknown && worst.state == node.OK {
-			worst = verdict{state: check.State, message: check.Message}
-		}
-	}
-	return worst
+	return untested(NeedDriver, "no instance of the driver could be chosen"), c.driver.plugin == nil
 }
 
 // untried returns the verdict for requirements that need a prepared claim, if there is
@@ -107,59 +65,6 @@ func (c *conformer) untried() (verdict, bool) {
 		return v, true
 	}
 	return untested(NeedPrepared, "the claim could not be prepared"), c.first == nil
-}
-
-// unknownClaim returns a claim that no cluster has.
-func (c *conformer) unknownClaim() Claim {
-	id := uuid.NewString()
-	return Claim{Namespace: c.opts.Claims[0].Namespace, Name: "kubectl-dra-conform-" + id, UID: id}
-}
-
-// send makes one call for several claims. Claims that it may prepare are unprepared in the
-// end.
-func (c *conformer) send(ctx context.Context, operation Operation, claims ...Claim) (replies map[string]reply, err error) {
-	ctx, cancel := context.WithTimeout(ctx, c.opts.timeout())
-	defer cancel()
-	versions := c.plugin.draVersions()
-	if len(versions) == 0 {
-		return nil, errors.New("it advertises no version of the DRA service")
-	}
-	conn, err := dial(ctx, c.host, c.plugin.Endpoint, inside(c.host, c.plugin.Endpoint))
-	if err != nil {
-		return nil, err
-	}
-	defer conn.close()
-	if operation == PrepareOperation {
-		for _, claim := range claims {
-			c.open[claim] = true
-		}
-	}
-	defer func() { c.exchanges = append(c.exchanges, exchangeOf(versions[0], operation, claims, replies, err)) }()
-	if replies, err = conn.draCall(ctx, versions[0], operation, claims...); err != nil {
-		return nil, conn.failed(err)
-	}
-	if operation == UnprepareOperation {
-		for _, claim := range claims {
-			if own, replied := replies[claim.UID]; replied && own.err == "" {
-				delete(c.open, claim)
-			}
-		}
-	}
-	return replies, nil
-}
-
-// exchangeOf records a call and its outcome.
-func exchangeOf(service string, operation Operation, claims []Claim, replies map[string]reply, err error) Exchange {
-	e := Exchange{Service: service, Method: method(operation), Claims: make([]ClaimReply, 0, len(claims))}
-	if err != nil {
-		e.Error = reason(err)
-	}
-	for _, claim := range claims {
-		own, replied := replies[claim.UID]
-		devices := own.devices[:min(len(own.devices), maxDevices)]
-		e.Claims = append(e.Claims, ClaimReply{Claim: claim, Replied: replied, Error: clip(own.err), Devices: devicesOf(devices)})
-	}
-	return e
 }
 
 // settle reports whether a condition becomes true within the time for settling.
@@ -182,18 +87,131 @@ func (c *conformer) settle(ctx context.Context, is func() bool) bool {
 // defaultSettle is how long a driver may take to start.
 const defaultSettle = time.Minute
 
-// cleanUp unprepares the claims that may be prepared.
-func (c *conformer) cleanUp(ctx context.Context) {
-	if c.plugin == nil {
-		return
+// worstOf returns the first of the worst checks; OK if there is none.
+func worstOf(checks []node.Check, names ...string) verdict {
+	worst := verdict{state: node.OK}
+	for i := range checks {
+		check := &checks[i]
+		if !slices.Contains(names, check.Name) {
+			continue
+		}
+		if worst.message == "" || check.State == node.Problem && worst.state != node.Problem || check.State == node.Unknown && worst.state == node.OK {
+			worst = verdict{state: check.State, message: check.Message}
+		}
 	}
-	claims := make([]Claim, 0, len(c.open))
-	for claim := range c.open {
+	return worst
+}
+
+// testedDriver calls the driver that is tested, and knows which claims it may have prepared.
+type testedDriver struct {
+	host *node.Host
+	name string
+	opts *ConformOptions
+	// plugin is the instance that the kubelet would call, nil if there is none.
+	plugin *Plugin
+	// open are the claims that may be prepared.
+	open map[Claim]bool
+	// exchanges are the calls for the requirement that is tested.
+	exchanges []Exchange
+}
+
+// caller returns a caller of the driver for the first claim, which collects checks.
+func (d *testedDriver) caller() *caller {
+	return &caller{
+		order: ConformOrder(d.name, d.opts.Claims[0]), opts: d.opts.CallOptions, host: d.host, plugin: d.plugin,
+		done: &Preparation{},
+	}
+}
+
+// call makes one call for one claim. Only checks of the given names count: others belong to
+// another requirement.
+func (d *testedDriver) call(ctx context.Context, operation Operation, names ...string) (*Call, verdict) {
+	calls := d.caller()
+	d.open[calls.order.Claim] = true
+	call := calls.call(ctx, operation, checkCall)
+	if operation == UnprepareOperation && call.Error == "" {
+		delete(d.open, calls.order.Claim)
+	}
+	d.exchanges = append(d.exchanges, Exchange{Service: call.Service, Method: call.Method, Claims: []ClaimReply{{
+		Claim: calls.order.Claim, Replied: slices.Contains(call.Replied, calls.order.Claim.UID), Error: call.Error, Devices: call.DeepCopy().Devices,
+	}}})
+	return call, worstOf(calls.done.Checks, names...)
+}
+
+// send makes one call for several claims. Claims that it may prepare are unprepared in the
+// end.
+func (d *testedDriver) send(ctx context.Context, operation Operation, claims ...Claim) (replies map[string]reply, err error) {
+	ctx, cancel := context.WithTimeout(ctx, d.opts.timeout())
+	defer cancel()
+	versions := d.plugin.draVersions()
+	if len(versions) == 0 {
+		return nil, errors.New("it advertises no version of the DRA service")
+	}
+	conn, err := dial(ctx, d.host, d.plugin.Endpoint, inside(d.host, d.plugin.Endpoint))
+	if err != nil {
+		return nil, err
+	}
+	defer conn.close()
+	if operation == PrepareOperation {
+		for _, claim := range claims {
+			d.open[claim] = true
+		}
+	}
+	defer func() { d.exchanges = append(d.exchanges, exchangeOf(versions[0], operation, claims, replies, err)) }()
+	if replies, err = conn.draCall(ctx, versions[0], operation, claims...); err != nil {
+		return nil, conn.failed(err)
+	}
+	if operation == UnprepareOperation {
+		for _, claim := range claims {
+			if own, replied := replies[claim.UID]; replied && own.err == "" {
+				delete(d.open, claim)
+			}
+		}
+	}
+	return replies, nil
+}
+
+// exchangeOf records a call and its outcome.
+func exchangeOf(service string, operation Operation, claims []Claim, replies map[string]reply, err error) Exchange {
+	e := Exchange{Service: service, Method: method(operation), Claims: make([]ClaimReply, 0, len(claims))}
+	if err != nil {
+		e.Error = reason(err)
+	}
+	for _, claim := range claims {
+		own, replied := replies[claim.UID]
+		devices := own.devices[:min(len(own.devices), maxDevices)]
+		e.Claims = append(e.Claims, ClaimReply{Claim: claim, Replied: replied, Error: clip(own.err), Devices: devicesOf(devices)})
+	}
+	return e
+}
+
+// forget unprepares a claim that should not have been prepared. If it fails, that is tried
+// once more in the end.
+func (d *testedDriver) forget(ctx context.Context, claim Claim) {
+	_, _ = d.send(ctx, UnprepareOperation, claim)
+}
+
+// broken reports whether the driver does not answer any more.
+func (d *testedDriver) broken(ctx context.Context) bool {
+	s := Socket{Path: d.plugin.Endpoint}
+	s.ask(ctx, d.host, d.plugin.Versions, d.opts.Look)
+	return s.Message != ""
+}
+
+// cleanUp unprepares the claims that may be prepared. The results name those for which that
+// failed.
+func (d *testedDriver) cleanUp(ctx context.Context) []Conformity {
+	if d.plugin == nil {
+		return nil
+	}
+	claims := make([]Claim, 0, len(d.open))
+	for claim := range d.open {
 		claims = append(claims, claim)
 	}
 	slices.SortFunc(claims, func(a, b Claim) int { return cmp.Compare(a.UID, b.UID) })
+	var failed []Conformity
 	for _, claim := range claims {
-		replies, err := c.send(ctx, UnprepareOperation, claim)
+		replies, err := d.send(ctx, UnprepareOperation, claim)
 		why := ""
 		switch own, replied := replies[claim.UID]; {
 		case err != nil:
@@ -204,10 +222,39 @@ func (c *conformer) cleanUp(ctx context.Context) {
 			why = clip(own.err)
 		}
 		if why != "" {
-			c.out.Results = append(c.out.Results, Conformity{
+			failed = append(failed, Conformity{
 				Name: conformCleanup, State: node.Unknown, Source: protoRevert,
 				Message: fmt.Sprintf("claim %s/%s (UID %s) may still be prepared, unpreparing it failed: %s", claim.Namespace, claim.Name, claim.UID, why),
 			})
 		}
 	}
+	return failed
+}
+
+// images returns the images of the pod whose process listens at the endpoint; nil if it is
+// in no pod, or if that is not known.
+func (d *testedDriver) images(ctx context.Context) []string {
+	ctx, cancel := context.WithTimeout(ctx, d.opts.Look.timeout())
+	defer cancel()
+	uid := d.host.PodOfServer(ctx, d.plugin.Endpoint, inside(d.host, d.plugin.Endpoint))
+	if uid == "" {
+		return nil
+	}
+	pod := d.host.In(d.opts.Cluster).PodByUID(uid)
+	if pod == nil {
+		return nil
+	}
+	var images []string
+	for i := range pod.Spec.Containers {
+		if image := pod.Spec.Containers[i].Image; !slices.Contains(images, image) {
+			images = append(images, image)
+		}
+	}
+	return images
+}
+
+// unknownClaim returns a claim that no cluster has.
+func unknownClaim(namespace string) Claim {
+	id := uuid.NewString()
+	return Claim{Namespace: namespace, Name: "kubectl-dra-conform-" + id, UID: id}
 }

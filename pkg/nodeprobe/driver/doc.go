@@ -8,9 +8,9 @@
 // unprepares a claim.
 //
 // [Look] changes nothing: it connects, asks for names and versions, and calls methods that
-// do not exist to learn which services do. [Prepare] and [Unprepare] change the node. A
-// driver is not trusted: calls end in time, replies have a limit in size, and every promise
-// of a reply is checked.
+// do not exist to learn which services do. [Do] and [Conform] change the node. A driver is
+// not trusted: calls end in time, replies have a limit in size, and every promise of a reply
+// is checked.
 //
 // It knows nothing of CDI files; the caller passes a [Resolver]. Only pkg/nodeprobe and
 // pkg/commands/nodeprobe may import it.

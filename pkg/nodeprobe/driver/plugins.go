@@ -6,9 +6,12 @@ package driver
 import (
 	"cmp"
 	"context"
+	"errors"
+	"io/fs"
 	"path"
 	"slices"
 	"strings"
+	"syscall"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -71,6 +74,62 @@ func Look(ctx context.Context, host *node.Host, snap *snapshot.Snapshot, opts Op
 	f.compare(snap, around, blind)
 	f.compareDevices(snap, around, &opts.Kubelet)
 	return f, nil
+}
+
+const (
+	// maxDepth limits the depth of the search for sockets below a directory. The kubelet
+	// looks at any depth below plugins_registry; drivers use one level.
+	maxDepth = 4
+	// maxSockets limits how many sockets of a directory are asked.
+	maxSockets = 256
+)
+
+// found lists the entries of a directory that are, or should be, sockets.
+type found struct {
+	paths  []string
+	checks []node.Check
+}
+
+// findSockets lists the entries below a directory of the kubelet that are sockets, links,
+// or named like sockets. It skips directories with volumes.
+func findSockets(ctx context.Context, host *node.Host, dir, check string) found {
+	var all found
+	volumes := path.Join(host.Kubelet, pluginsDir, "kubernetes.io")
+	var walk func(dir string, depth int)
+	walk = func(dir string, depth int) {
+		if ctx.Err() != nil || len(all.paths) > maxSockets {
+			return
+		}
+		entries, err := host.ReadDir(dir)
+		if err != nil {
+			if depth == 0 && errors.Is(err, fs.ErrNotExist) {
+				all.checks = append(all.checks, node.NotKnown(check, dir, "there is no such directory: "+node.NoKubelet))
+				return
+			}
+			all.checks = append(all.checks, node.Failed(check, dir, err))
+			return
+		}
+		for _, entry := range entries {
+			name := path.Join(dir, entry.Name())
+			switch {
+			case strings.HasPrefix(entry.Name(), "."):
+				// The kubelet does not look at these either.
+			case entry.IsDir():
+				if name != volumes && depth < maxDepth {
+					walk(name, depth+1)
+				}
+			case entry.Type() == fs.ModeSocket, entry.Type() == fs.ModeSymlink, strings.HasSuffix(entry.Name(), ".sock"):
+				all.paths = append(all.paths, name)
+			}
+		}
+	}
+	walk(dir, 0)
+	if len(all.paths) > maxSockets {
+		all.checks = append(all.checks, node.NotKnown(check, dir, "there are more than %d sockets; the others were not asked", maxSockets))
+		all.paths = all.paths[:maxSockets]
+	}
+	slices.Sort(all.paths)
+	return all
 }
 
 // inTurn calls do n times, a few at once.
@@ -183,4 +242,9 @@ func (f *Findings) lookAtDevicePlugins(ctx context.Context, host *node.Host, opt
 		f.DevicePlugins = f.DevicePlugins[:maxSockets]
 	}
 	inTurn(len(f.DevicePlugins), func(i int) { f.DevicePlugins[i].ask(ctx, host, dir, opts.timeout(), opts.ListDevices) })
+}
+
+// isGone reports whether err means that a file does not exist.
+func isGone(err error) bool {
+	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR)
 }

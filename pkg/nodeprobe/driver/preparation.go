@@ -5,7 +5,6 @@ package driver
 
 import (
 	"context"
-	"fmt"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -126,28 +125,3 @@ func (p *Preparation) notKnown(name, path, format string, args ...any) {
 
 // DefaultCallTimeout limits a call of a driver, as for the kubelet.
 const DefaultCallTimeout = 45 * time.Second
-
-// RefusedError means that an order was not carried out.
-//
-// +k8s:deepcopy-gen=false
-type RefusedError struct {
-	Order    *Order
-	Refusals []Refusal
-}
-
-// Error returns the first reason.
-func (e *RefusedError) Error() string {
-	verb := "prepare"
-	if e.Order.Operation == UnprepareOperation {
-		verb = "unprepare"
-	}
-	text := fmt.Sprintf("%s ResourceClaim %s/%s", verb, e.Order.Claim.Namespace, e.Order.Claim.Name)
-	for i, r := range e.Refusals {
-		if i == 0 {
-			text += ": " + r.Reason
-		} else {
-			text += "; " + r.Reason
-		}
-	}
-	return text
-}

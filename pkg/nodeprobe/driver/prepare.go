@@ -19,6 +19,7 @@ import (
 	resourceapi "k8s.io/api/resource/v1"
 	drav1 "k8s.io/kubelet/pkg/apis/dra/v1"
 	drav1beta1 "k8s.io/kubelet/pkg/apis/dra/v1beta1"
+	"k8s.io/utils/ptr"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
 	"github.com/kubectl-dra/kubectl-dra/pkg/nodeprobe/node"
@@ -57,6 +58,20 @@ func Do(ctx context.Context, host *node.Host, order *Order, opts CallOptions) (d
 	}
 	return done, ctx.Err()
 }
+
+// CallOptions configure calls of drivers.
+//
+// +k8s:deepcopy-gen=false
+type CallOptions struct {
+	// Look says how sockets are found.
+	Look Options
+	// Timeout limits one call; 0 means DefaultCallTimeout.
+	Timeout time.Duration
+	// Resolve looks up CDI names; nil if nobody can.
+	Resolve Resolver
+}
+
+func (o CallOptions) timeout() time.Duration { return cmp.Or(o.Timeout, DefaultCallTimeout) }
 
 // registered are the registered drivers, by name.
 type registered struct {
@@ -119,6 +134,17 @@ func (p *Preparation) choose(host *node.Host, name string, all registered) *Plug
 	return chosen
 }
 
+// caller makes the calls of one order to one driver.
+type caller struct {
+	order  *Order
+	opts   CallOptions
+	host   *node.Host
+	plugin *Plugin
+	done   *Preparation
+	// unanswered is set if a driver may still work on a call that timed out.
+	unanswered bool
+}
+
 // run makes the ordered call, and undoes it if Cleanup is set.
 func (c *caller) run(ctx context.Context) error {
 	calling := ctx
@@ -165,33 +191,6 @@ func outlasting(ctx context.Context, longer time.Duration) (context.Context, con
 		stop()
 		cancel()
 	}
-}
-
-// method returns the gRPC method of an operation.
-func method(operation Operation) string { return "Node" + string(operation) + "Resources" }
-
-// draVersions returns the advertised versions of the service, newest first.
-func (p *Plugin) draVersions() []string {
-	var versions []string
-	for _, a := range draAPIs() {
-		if slices.Contains(p.Versions, a.name) {
-			versions = append(versions, a.name)
-		}
-	}
-	return versions
-}
-
-const (
-	// maxDevices limits the devices in a reply, and maxNames their CDI names: far more than
-	// a claim can have, and less than fits into a reply.
-	maxDevices = 100
-	maxNames   = 1000
-)
-
-// reply is the reply to a call, the same for both operations and versions.
-type reply struct {
-	devices []*drav1.Device
-	err     string
 }
 
 // call makes one call, records it and compares its reply with the claim.
@@ -271,6 +270,20 @@ func (c *caller) send(ctx context.Context, operation Operation, call *Call) (map
 	return nil, conn.failed(err)
 }
 
+// method returns the gRPC method of an operation.
+func method(operation Operation) string { return "Node" + string(operation) + "Resources" }
+
+// draVersions returns the advertised versions of the service, newest first.
+func (p *Plugin) draVersions() []string {
+	var versions []string
+	for _, a := range draAPIs() {
+		if slices.Contains(p.Versions, a.name) {
+			versions = append(versions, a.name)
+		}
+	}
+	return versions
+}
+
 // draCall makes the call in one version of the API, for one claim or several.
 func (c *client) draCall(ctx context.Context, version string, operation Operation, asked ...Claim) (map[string]reply, error) {
 	service := drav1.NewDRAPluginClient(c)
@@ -302,6 +315,12 @@ func (c *client) draCall(ctx context.Context, version string, operation Operatio
 	return replies, nil
 }
 
+// reply is the reply to a call, the same for both operations and versions.
+type reply struct {
+	devices []*drav1.Device
+	err     string
+}
+
 // devicesOf copies the devices in a reply.
 func devicesOf(devices []*drav1.Device) []PreparedDevice {
 	prepared := make([]PreparedDevice, 0, len(devices))
@@ -313,6 +332,98 @@ func devicesOf(devices []*drav1.Device) []PreparedDevice {
 		prepared = append(prepared, one)
 	}
 	return prepared
+}
+
+const (
+	// maxDevices limits the devices in a reply, and maxNames their CDI names: far more than
+	// a claim can have, and less than fits into a reply.
+	maxDevices = 100
+	maxNames   = 1000
+)
+
+// judgeDevices compares the devices of a reply with the allocation.
+func (c *caller) judgeDevices(call *Call) {
+	results := c.order.results(call.Driver)
+	seen := map[string]bool{}
+	wrong := false
+	bad := func(format string, args ...any) {
+		wrong = true
+		c.done.bad(checkAllocated, call.Endpoint, "driver %s: %s", call.Driver, fmt.Sprintf(format, args...))
+	}
+	prepared := map[string]bool{}
+	for i := range call.Devices {
+		d := &call.Devices[i]
+		if d.Pool == "" || d.Device == "" {
+			bad("the reply has a device without %s", map[bool]string{true: "a pool", false: "a name"}[d.Pool == ""])
+			continue
+		}
+		id := d.key()
+		if seen[id] {
+			bad("the reply has the device %s twice", d.name())
+		}
+		seen[id] = true
+		allocated := false
+		for _, result := range results {
+			if result.Pool == d.Pool && result.Device == d.Device && (d.ShareID == "" || string(ptr.Deref(result.ShareID, "")) == d.ShareID) {
+				allocated = true
+				prepared[result.Pool+"/"+result.Device] = true
+			}
+		}
+		if !allocated && c.order.Object != nil {
+			bad("the reply has the device %s, which the claim does not have", d.name())
+		}
+	}
+	var left []string
+	for _, result := range results {
+		if name := result.Pool + "/" + result.Device; !prepared[name] && !slices.Contains(left, name) {
+			left = append(left, name)
+		}
+	}
+	switch {
+	case len(left) > 0:
+		c.done.notKnown(checkAllocated, call.Endpoint, "driver %s: the reply does not have %s: nothing of it gets into a container, which a driver may want", call.Driver, strings.Join(left, ", "))
+	case !wrong && c.order.Object != nil:
+		c.done.good(checkAllocated, call.Endpoint, "driver %s: the reply has the %s that the claim has", call.Driver, english.Count(len(call.Devices), "device"))
+	}
+}
+
+// name returns the device's name in messages.
+func (d *PreparedDevice) name() string { return clip(d.Pool + "/" + d.Device) }
+
+// key returns a key that identifies an entry of a reply.
+func (d *PreparedDevice) key() string {
+	requests := slices.Sorted(slices.Values(d.Requests))
+	return strings.Join(append([]string{d.Pool, d.Device, d.ShareID}, requests...), "\x00")
+}
+
+// judgeTwice compares the replies to the same call: the kubelet may repeat it at any time,
+// so nothing may change.
+func (c *caller) judgeTwice(first, second *Call) {
+	method, driver := second.Method, second.Driver
+	switch {
+	case second.Error != "":
+		c.done.bad(checkIdempotent, second.Endpoint, "driver %s: %s is not idempotent: the second call fails", driver, method)
+	case !slices.Equal(outcomes(first), outcomes(second)):
+		c.done.bad(checkIdempotent, second.Endpoint, "driver %s: %s is not idempotent: the second call brings other devices or CDI names", driver, method)
+	default:
+		c.done.good(checkIdempotent, second.Endpoint, "driver %s: %s a second time brings the same", driver, method)
+	}
+}
+
+// outcomes returns the devices of a call with their CDI names, in an order independent of
+// the reply.
+func outcomes(call *Call) []string {
+	var all []string
+	for i := range call.Devices {
+		d := &call.Devices[i]
+		text := d.key()
+		for _, cdi := range d.CDI {
+			text += "\x00" + cdi.ID
+		}
+		all = append(all, text)
+	}
+	slices.Sort(all)
+	return all
 }
 
 // resolve looks up the CDI names of a call.

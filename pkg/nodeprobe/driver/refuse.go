@@ -205,3 +205,28 @@ func selected(snap *snapshot.Snapshot, o *Order) string {
 	}
 	return strings.Join(names, ", ")
 }
+
+// RefusedError means that an order was not carried out.
+//
+// +k8s:deepcopy-gen=false
+type RefusedError struct {
+	Order    *Order
+	Refusals []Refusal
+}
+
+// Error returns the first reason.
+func (e *RefusedError) Error() string {
+	verb := "prepare"
+	if e.Order.Operation == UnprepareOperation {
+		verb = "unprepare"
+	}
+	text := fmt.Sprintf("%s ResourceClaim %s/%s", verb, e.Order.Claim.Namespace, e.Order.Claim.Name)
+	for i, r := range e.Refusals {
+		if i == 0 {
+			text += ": " + r.Reason
+		} else {
+			text += "; " + r.Reason
+		}
+	}
+	return text
+}

@@ -7,9 +7,14 @@ import (
 	"cmp"
 	"fmt"
 	"io"
+	"slices"
+	"strconv"
+	"strings"
 
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
+	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
+	"github.com/kubectl-dra/kubectl-dra/pkg/inventory"
 	"github.com/kubectl-dra/kubectl-dra/pkg/render"
 )
 
@@ -164,4 +169,243 @@ func writeMore(p *page, e *api.Explanation, facts int, notes []block) {
 		more = append(more, "nodes")
 	}
 	p.Row(0, render.Cell{Text: "More", Width: briefLabel, Mark: render.Strong}, render.Cell{Text: "-o wide shows " + english.JoinAnd(append(more, "evidence")), Mark: render.Faint})
+}
+
+// mostFixes is how many remedies and next steps a brief answer has.
+const mostFixes = 3
+
+// briefFixes returns the first remedies and next steps, and how many are left out. Something
+// to wait for makes room for what somebody can do.
+func briefFixes(e *api.Explanation, opts render.Options) (fixes []fix, left int) {
+	all := fixesOf(e)
+	if opts.AllRemedies {
+		return all, e.MoreRemedies
+	}
+	for spare := len(all) - mostFixes; spare > 0; spare-- {
+		last := len(all) - 1
+		if i := slices.IndexFunc(all, fix.waits); i >= 0 && !all[last].waits() {
+			for later := i + 1; later < len(all); later++ {
+				if all[later].waits() {
+					last = later
+				}
+			}
+		}
+		all = slices.Delete(all, last, last+1)
+		left++
+	}
+	return all, left + e.MoreRemedies
+}
+
+// fixBlocks draws what can be done, a block each, of at most so many lines; 0 means all.
+func fixBlocks(p *page, fixes []fix, lines int) []block {
+	t := newFixTable(p, briefLabel+render.ColumnGap, fixes)
+	labels := labels{}
+	blocks := make([]block, 0, len(fixes))
+	for i := range fixes {
+		f, label, number := fixes[i], "Next", ""
+		if f.remedy != nil {
+			label, number = "Fix", strconv.Itoa(i+1)
+		}
+		if f.waits() {
+			// The text says that it is waited for.
+			f.actor = ""
+		}
+		cells := t.row(&f, lines, render.Cell{Text: labels.once(label), Width: len("Next"), Mark: render.Strong},
+			render.Cell{Text: number, Width: briefLabel - len("Next") - render.ColumnGap, Right: true, Mark: render.Strong})
+		b := p.block(func(p *page) { p.TableRow(0, cells...) })
+		if p.Opts.Commands {
+			b.text = append(b.text, p.block(func(p *page) { p.Verbatim(t.margin, cmp.Or(f.diff, strings.Join(f.commands, "\n"))) }).text...)
+		}
+		blocks = append(blocks, b)
+	}
+	return blocks
+}
+
+// writeFixNote writes how to get the commands, and how many fixes are left out.
+func writeFixNote(p *page, shown []fix, left int) {
+	var said []string
+	switch {
+	case p.Opts.Commands:
+	case slices.ContainsFunc(shown, func(f fix) bool { return f.diff != "" }):
+		said = append(said, "--commands prints the change of the file")
+	case slices.ContainsFunc(shown, func(f fix) bool { return len(f.commands) > 0 }):
+		said = append(said, "--commands prints the commands")
+	}
+	if left > 0 {
+		said = append(said, fmt.Sprintf("%d more: --all-remedies", left))
+	}
+	if len(said) > 0 {
+		p.Row(briefLabel+render.ColumnGap, render.Cell{Text: strings.Join(said, "; "), Mark: render.Faint})
+	}
+}
+
+// factBlocks returns a block for each kind of facts besides the funnels.
+func factBlocks(p *page, e *api.Explanation) []block {
+	var facts []block
+	labels := labels{}
+	add := func(label string, texts ...string) {
+		for _, text := range texts {
+			if text != "" {
+				facts = append(facts, p.block(func(p *page) { p.labeled(labels.once(label), text, noteLines) }))
+			}
+		}
+	}
+	if ownPod(e) == nil && len(e.Pods) > 0 {
+		pod := &e.Pods[0]
+		said := render.Qualified(pod.Namespace, pod.Name) + ": " + podPlace(pod)
+		if rest := max(e.PodCount, len(e.Pods)) - 1; rest > 0 {
+			said += "; and " + english.Count(rest, "more pod")
+		}
+		add("Pod", said)
+	}
+	if membersVerdict(e) == "" {
+		add(memberTitle(e), memberCounts(e))
+	}
+	if m := e.Members; m != nil {
+		for i := range m.Prospects {
+			if m.Prospects[i].Verdict == api.Fits {
+				add("All fit", prospectText(&m.Prospects[i], m))
+			}
+		}
+	}
+	if e.SameAs.Kind != "" {
+		add("Same as", "Pod "+render.Qualified(e.SameAs.Namespace, e.SameAs.Name)+", which is equal for the scheduler: see there for nodes and remedies")
+	}
+	if e.Placement != nil {
+		var picks []requestDevices
+		for i := range e.Placement.Claims {
+			claim := &e.Placement.Claims[i]
+			picks = append(picks, devicesByRequest(len(e.Placement.Claims) > 1, cmp.Or(claim.PodClaim, claim.Name), claim.Devices)...)
+		}
+		facts = append(facts, deviceBlocks(p, "Picks", picks)...)
+	}
+	if e.Verdict != api.Fits {
+		add("Domain", domainTexts(p, e)...)
+		for i := range e.StageEvidence[:min(len(e.StageEvidence), shownEvidence)] {
+			add("Evidence", stageFact(&e.StageEvidence[i], false))
+		}
+	}
+	var allocated []requestDevices
+	var users []string
+	for i := range e.Claims {
+		claim := &e.Claims[i]
+		if claim.Allocation != nil {
+			allocated = append(allocated, devicesByRequest(len(e.Claims) > 1, cmp.Or(claim.PodClaim, claim.Name), claim.Allocation.Devices)...)
+			users = append(users, usersText(p, e, english.Texts(claim.Allocation.ReservedFor, api.ObjectRef.Argument)))
+		}
+	}
+	facts = append(facts, deviceBlocks(p, "Devices", allocated)...)
+	add("Topology", alignmentTexts(e.Alignment)...)
+	add("Users", users...)
+	add("Why here", whyHereTexts(e.WhyHere)...)
+	return facts
+}
+
+// alignmentTexts says what devices have in common.
+func alignmentTexts(list []api.Alignment) []string {
+	texts := make([]string, 0, len(list))
+	for i := range list {
+		texts = append(texts, inventory.AlignmentText(&list[i]))
+	}
+	return texts
+}
+
+// usersText says who uses a claim, empty if that is only the target.
+func usersText(p *page, e *api.Explanation, users []string) string {
+	const reserved = "Reserved for "
+	switch {
+	case len(users) == 0:
+		return "Not reserved for any pod"
+	case len(users) > 1 || e.Target.Kind != api.KindPod:
+		return reserved + p.Some(users, len(users), p.Width-briefLabel-render.ColumnGap-len(reserved))
+	default:
+		return ""
+	}
+}
+
+// requestDevices are the devices of a request that have a pool and remarks in common.
+type requestDevices struct{ request, devices string }
+
+// devicesByRequest sums up the devices of a claim, which requests are called by if there are
+// several claims.
+func devicesByRequest(several bool, claim string, devices []api.AllocatedDevice) []requestDevices {
+	var list []requestDevices
+	for i := 0; i < len(devices); {
+		d, notes := &devices[i], deviceNotes(&devices[i])
+		request := d.Request
+		switch {
+		case d.Container != "":
+			request = cluster.RequestTitle(d.Request, d.Container, d.ExtendedResource)
+		case several:
+			request = claim + "." + request
+		}
+		var names []string
+		for ; i < len(devices); i++ {
+			next := &devices[i]
+			if next.Request != d.Request || next.Container != d.Container || next.Driver != d.Driver || next.Pool != d.Pool || deviceNotes(next) != notes {
+				break
+			}
+			names = append(names, next.Device)
+		}
+		list = append(list, requestDevices{request, d.Driver + "/" + d.Pool + "/" + strings.Join(english.Collapse(names), ", ") + notes})
+	}
+	return list
+}
+
+// deviceBlocks lists devices, a block for each request. Names that are too long for the column
+// stand below the request.
+func deviceBlocks(p *page, label string, list []requestDevices) []block {
+	requests := make([]string, len(list))
+	for i := range list {
+		requests[i] = list[i].request
+	}
+	width := render.Widest(30, requests...)
+	room := p.Width - briefLabel - width - 2*render.ColumnGap
+	blocks := make([]block, 0, len(list))
+	labels := labels{}
+	for _, d := range list {
+		blocks = append(blocks, p.block(func(p *page) {
+			if render.Widest(render.Unlimited, strings.Fields(d.devices)...) > room {
+				p.Row(0, render.Cell{Text: labels.once(label), Width: briefLabel, Mark: render.Strong}, render.Cell{Text: d.request})
+				p.Row(2, render.Cell{Text: d.devices, Lines: noteLines})
+				return
+			}
+			p.Row(0, render.Cell{Text: labels.once(label), Width: briefLabel, Mark: render.Strong}, render.Cell{Text: d.request, Width: width}, render.Cell{Text: d.devices, Lines: noteLines})
+		}))
+	}
+	return blocks
+}
+
+// whyHereTexts lists the reasons for the node and the devices of a pod, without checks that were not evaluated.
+func whyHereTexts(h *api.WhyHere) []string {
+	if h == nil || len(h.Nodes) == 0 {
+		return nil
+	}
+	var said []string
+	switch n := fitting(h.Nodes); {
+	case h.FitsHere && h.NodeCount == 1:
+	case !h.FitsHere:
+		said = append(said, "it would not fit on "+h.Node+" again, as the cluster is now")
+	case n == 1:
+		said = append(said, fmt.Sprintf("%s is the only one of %s where it fits now", h.Node, english.Count(h.NodeCount, "node")))
+	default:
+		said = append(said, fmt.Sprintf("%s is one of %s where it fits now", h.Node, english.Count(n, "node")))
+	}
+	for i := range h.Alternatives {
+		said = append(said, alternativeText(&h.Alternatives[i]))
+	}
+	for i := range h.Smaller {
+		said = append(said, smallerText(&h.Smaller[i]))
+	}
+	return said
+}
+
+// ownPod returns the target, if it is a pod.
+func ownPod(e *api.Explanation) *api.PodStatus {
+	for i := range e.Pods {
+		if e.Target.Kind == api.KindPod && e.Pods[i].Namespace == e.Target.Namespace && e.Pods[i].Name == e.Target.Name {
+			return &e.Pods[i]
+		}
+	}
+	return nil
 }

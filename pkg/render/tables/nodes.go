@@ -5,6 +5,7 @@ package tables
 
 import (
 	"cmp"
+	"fmt"
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -58,10 +59,25 @@ func nodeDriverTexts(n *api.ListedNode) string {
 func NodeColumns() []render.Column[inventory.Node] {
 	return []render.Column[inventory.Node]{
 		{Name: "Node", Cell: func(n *inventory.Node) string { return n.Scope }},
-		{Name: "State", Cell: func(n *inventory.Node) string { return nodeCondition(n.State, n.Cordoned, n.Taints) }},
+		{Name: "State", Cell: nodeState},
 		numbers("Total", func(n *inventory.Node) int { return n.Devices.Total }),
 		bounds("Free", func(n *inventory.Node) int { return n.Devices.Free }, func(n *inventory.Node) api.Bound { return render.UpperBound(n.Devices.FreeIsUpperBound) }),
 	}
+}
+
+// nodeState returns the condition of a node, with the number of its devices that cannot be used.
+func nodeState(n *inventory.Node) string {
+	var parts []string
+	if condition := nodeCondition(n.State, n.Cordoned, n.Taints); condition != "" {
+		parts = append(parts, condition)
+	}
+	if n.Devices.Unusable > 0 {
+		parts = append(parts, fmt.Sprintf("%d unusable", n.Devices.Unusable))
+	}
+	if n.Devices.Unhealthy > 0 {
+		parts = append(parts, fmt.Sprintf("%d unhealthy", n.Devices.Unhealthy))
+	}
+	return strings.Join(parts, ", ")
 }
 
 // nodeCondition returns "Ready, cordoned, tainted".

@@ -88,7 +88,7 @@ func newCollector(clients Clients, opts Options) (*collector, error) {
 	if opts.Target != nil {
 		r.namespace = cmp.Or(opts.Target.Namespace, r.namespace)
 	}
-	s := &snapshot.Snapshot{Source: "cluster " + r.server, TakenAt: time.Now(), Gates: map[string]snapshot.Gate{}}
+	s := &snapshot.Snapshot{Source: "cluster " + r.server, Clock: snapshot.Clock{TakenAt: time.Now()}, Release: snapshot.Release{Gates: map[string]snapshot.Gate{}}}
 	r.gaps = &s.Gaps
 	if opts.KubernetesVersion != "" {
 		given, err := snapshot.ParseVersion(opts.KubernetesVersion)

@@ -6,8 +6,11 @@ package collect
 import (
 	"errors"
 	"net/http"
+	"slices"
 	"sync"
 	"testing"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
@@ -211,5 +214,48 @@ func TestCollectQuotasOfOtherNamespaces(t *testing.T) {
 			"/api/v1/pods": test.pods, "/api/v1/resourcequotas": listOf("v1", "ResourceQuota", object("other/none")),
 		})), Options{Target: &snapshot.Argument{Resource: "claim", Name: "claim"}})
 		expect(t, name, test.want, named("ResourceQuota", s.Quotas))
+	}
+}
+
+func TestNames(t *testing.T) {
+	partial := func(names ...string) map[string]any {
+		list := listOf("meta.k8s.io/v1", "PartialObjectMetadata")
+		items := []any{}
+		for _, name := range names {
+			o := object(name)
+			o["apiVersion"], o["kind"] = "meta.k8s.io/v1", "PartialObjectMetadata"
+			items = append(items, o)
+		}
+		list["items"] = items
+		return list
+	}
+	first := partial("ml/b", "ml/a")
+	first["metadata"] = map[string]any{"continue": "more"}
+	pages := apiServer{"": first, "more": partial("ml/c")}
+	server := smallCluster().with(apiServer{
+		"/apis/apps/v1/namespaces/ml/deployments": http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			r.URL.Path = r.URL.Query().Get("continue")
+			pages.ServeHTTP(w, r)
+		}),
+		"/apis/resource.k8s.io/v1/resourceclaims": partial("ml/claim", "default/claim"),
+		"/apis/batch/v1/namespaces/ml/cronjobs":   forbid(),
+	})
+	clients := start(t, server)
+	for _, test := range []struct {
+		resource, namespace string
+		want                []string
+	}{
+		{"deploy", "ml", nil}, // the mapper of this test has no short names
+		{"deployment", "ml", []string{"b", "a", "c"}},
+		{"deployments.apps", "ml", []string{"b", "a", "c"}},
+		{"claim", "", []string{"claim", "claim"}},
+	} {
+		got, err := clients.Names(t.Context(), test.resource, test.namespace)
+		if (err != nil) != (test.want == nil) || !slices.Equal(got, test.want) {
+			t.Errorf("%s: got %v, %v; want %v", test.resource, got, err, test.want)
+		}
+	}
+	if _, err := clients.Names(t.Context(), "cronjob", "ml"); !apierrors.IsForbidden(errors.Unwrap(err)) {
+		t.Errorf("got %v", err)
 	}
 }

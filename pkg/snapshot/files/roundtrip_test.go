@@ -107,9 +107,8 @@ func storedCluster(text func() string, parameters func() []byte) *snapshot.Snaps
 		model = string(characters[:resourceapi.DeviceAttributeMaxValueLength])
 	}
 	s := &snapshot.Snapshot{
-		ServerVersion: "v1.37.1",
-		Gates:         map[string]snapshot.Gate{"DRADeviceTaints": {Enabled: true, Source: snapshot.GateFromMetrics}},
-		Gaps:          []snapshot.Gap{{Resource: snapshot.ResourceMetrics, Reason: text()}, {Resource: snapshot.ResourceClaims, Reason: text(), LeftOut: true}},
+		Release: snapshot.Release{ServerVersion: "v1.37.1", Gates: map[string]snapshot.Gate{"DRADeviceTaints": {Enabled: true, Source: snapshot.GateFromMetrics}}},
+		Gaps:    []snapshot.Gap{{Resource: snapshot.ResourceMetrics, Reason: text()}, {Resource: snapshot.ResourceClaims, Reason: text(), LeftOut: true}},
 		Nodes: []*corev1.Node{{
 			ObjectMeta: clusterMeta("node-1"),
 			Status:     corev1.NodeStatus{Conditions: []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue, Message: text()}}},

@@ -9,12 +9,19 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/conversion"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
 // decoding is how objects are decoded. It remembers which types have quantities.
@@ -249,4 +256,77 @@ func ValueInWords(data []byte) string {
 	default:
 		return string(data[:min(len(data), longest)])
 	}
+}
+
+// untyped removes apiVersion and kind, as a client does: all objects are of
+// the newest version anyway.
+func untyped[T any, P interface {
+	*T
+	metav1.Object
+	GetObjectKind() schema.ObjectKind
+}](object *T, err error) (metav1.Object, error) {
+	if err != nil {
+		return nil, err
+	}
+	P(object).GetObjectKind().SetGroupVersionKind(schema.GroupVersionKind{})
+	return P(object), nil
+}
+
+// decodeConverted decodes an object of an older version and converts it.
+func decodeConverted[From, To any](data []byte, convert func(*From, *To, conversion.Scope) error) (*To, error) {
+	from, err := DecodeAs[From](data)
+	if err != nil {
+		return nil, err
+	}
+	to := new(To)
+	if err := convert(from, to, nil); err != nil {
+		return nil, fmt.Errorf("convert to the newest version: %w", err)
+	}
+	return to, nil
+}
+
+// orNil makes an untyped nil of a typed one.
+func orNil(workload *snapshot.Workload, err error) (metav1.Object, error) {
+	if err != nil {
+		return nil, err
+	}
+	return workload, nil
+}
+
+// maxExponent is the largest exponent of a quantity, in digits, that is read.
+// No real quantity has a larger one: resource.Quantity rounds up to 1e-9, has
+// suffixes up to 1e18, and keeps what does not fit into 64 bits only to compare
+// it; two digits leave room for numbers with many zeros. The time for each
+// computation grows with the exponent, and so does what it takes to decode a
+// negative one. Package selector has the same bound.
+const maxExponent = 99
+
+// longExponent is an exponent beyond that.
+var longExponent = regexp.MustCompile(`[eE][+-]?0*[1-9][0-9]{2,}`)
+
+// exponentError is a quantity with an exponent beyond that.
+type exponentError struct{ quantity string }
+
+func (e *exponentError) Error() string {
+	return fmt.Sprintf("expected a quantity with an exponent between -%d and %d, found %s", maxExponent, maxExponent, Shortened(e.quantity))
+}
+
+// decodeQuantity decodes a quantity unless that, or working with it, takes forever.
+func decodeQuantity(decoder *jsontext.Decoder, quantity *resource.Quantity) error {
+	text, err := decoder.ReadValue()
+	if err != nil {
+		return err
+	}
+	if err := CheckExponent(string(text)); err != nil {
+		return err
+	}
+	return quantity.UnmarshalJSON(text)
+}
+
+// CheckExponent fails for the text of a quantity with a long exponent.
+func CheckExponent(text string) error {
+	if !strings.ContainsAny(text, "eE") || !longExponent.MatchString(text) {
+		return nil
+	}
+	return &exponentError{strings.Trim(text, `"`)}
 }

@@ -4,6 +4,8 @@
 package kinds
 
 import (
+	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -131,6 +133,67 @@ func (d *Decoder) Decode(data []byte, apiVersion, kind string) (metav1.Object, e
 	return nil, nil
 }
 
+// DecodeResource decodes an object of resource.k8s.io, nil for other kinds.
+func DecodeResource(data []byte, version, kind string) (metav1.Object, error) {
+	if err := checkResourceVersion(version, kind); err != nil {
+		return nil, err
+	}
+	switch kind {
+	case "ResourceSlice":
+		return untyped(decodeSlice(data, version))
+	case "DeviceClass":
+		return untyped(decodeClass(data, version))
+	case "ResourceClaim":
+		return untyped(decodeClaim(data, version))
+	case "ResourceClaimTemplate":
+		return untyped(decodeTemplate(data, version))
+	case "DeviceTaintRule":
+		return untyped(DecodeTaintRule(data, version))
+	case snapshot.KindPoolStatus:
+		return decodePoolStatus(data, version)
+	default:
+		return nil, nil
+	}
+}
+
+// ErrGone means that no supported release of Kubernetes has the version or the kind of an object.
+var ErrGone = errors.New("gone")
+
+// checkResourceVersion refuses what no server has any more, or none that this
+// program knows, instead of leaving out objects that decide the answer.
+func checkResourceVersion(version, kind string) error {
+	replacement := ""
+	switch kind {
+	case "ResourceClass":
+		replacement = "DeviceClass replaced it in Kubernetes 1.31"
+	case "ResourceClassParameters":
+		replacement = "spec.config of DeviceClass replaced it in Kubernetes 1.31"
+	case "ResourceClaimParameters":
+		replacement = "spec.devices of ResourceClaim replaced it in Kubernetes 1.31"
+	case "PodSchedulingContext":
+		replacement = "the scheduler allocates without it since Kubernetes 1.32"
+	case "ResourceSlice", "DeviceClass", "ResourceClaim", "ResourceClaimTemplate":
+		switch version {
+		case "v1", "v1beta2", "v1beta1":
+			return nil
+		case "v1alpha1", "v1alpha2", "v1alpha3":
+			return &FieldError{"apiVersion", fmt.Errorf("%s of resource.k8s.io/%s is %w since Kubernetes 1.32: "+
+				"expected one of v1, v1beta2, v1beta1", kind, version, ErrGone)}
+		}
+		return &FieldError{"apiVersion", fmt.Errorf("resource.k8s.io/%s is not known: expected one of v1, v1beta2, v1beta1", version)}
+	case "DeviceTaintRule":
+		switch version {
+		case "v1", "v1beta2", "v1alpha3":
+			return nil
+		}
+		return &FieldError{"apiVersion", fmt.Errorf("resource.k8s.io/%s has no DeviceTaintRule: "+
+			"expected one of v1, v1beta2, v1alpha3", version)}
+	default:
+		return nil
+	}
+	return fmt.Errorf("%s of resource.k8s.io/%s is %w: %s", kind, version, ErrGone, replacement)
+}
+
 // CheckStored, and the functions of each kind that it calls, refuse objects that no API server
 // stores, by the rules of pkg/apis/resource/validation and pkg/apis/core/validation of Kubernetes
 // v1.37.1 and the limits of k8s.io/api/resource/v1. Whatever works with a snapshot relies on them
@@ -253,6 +316,96 @@ func Strip(object metav1.Object) {
 	case *resourceapi.DeviceClass:
 		for i := range object.Spec.Config {
 			canonicalOpaque(object.Spec.Config[i].Opaque)
+		}
+	}
+}
+
+// noteDropped compares an object with the manifest that kubectl applied.
+func noteDropped(object metav1.Object, applied string) {
+	gates := snapshot.GatedFields(object)
+	if gates == nil {
+		return
+	}
+	var manifest metav1.TypeMeta
+	if json.Unmarshal([]byte(applied), &manifest) != nil {
+		return
+	}
+	// Older versions have the same fields in other places.
+	intended, err := DecodeResource([]byte(applied), manifest.GroupVersionKind().Version, manifest.Kind)
+	if err != nil || intended == nil {
+		return
+	}
+	var dropped []string
+	compareFields(asJSON(intended)["spec"], asJSON(object)["spec"], "spec", func(path string) {
+		if gates.Of(path) != "" {
+			dropped = append(dropped, path)
+		}
+	})
+	if len(dropped) > 0 {
+		slices.Sort(dropped)
+		snapshot.Annotate(object, snapshot.DroppedFieldsAnnotation, dropped)
+	}
+}
+
+func asJSON(object any) map[string]any {
+	var fields map[string]any
+	if encoded, err := json.Marshal(object); err == nil {
+		_ = json.Unmarshal(encoded, &fields)
+	}
+	return fields
+}
+
+// compareFields reports the fields of objects that only the wanted one has.
+// Lists are compared if they have the same length.
+func compareFields(wanted, stored any, path string, missing func(path string)) {
+	switch wanted := wanted.(type) {
+	case map[string]any:
+		stored, ok := stored.(map[string]any)
+		if !ok {
+			return
+		}
+		for name, value := range wanted {
+			if found, ok := stored[name]; ok {
+				compareFields(value, found, path+"."+name, missing)
+			} else {
+				missing(path + "." + name)
+			}
+		}
+	case []any:
+		stored, ok := stored.([]any)
+		if !ok || len(stored) != len(wanted) {
+			return
+		}
+		for i := range wanted {
+			compareFields(wanted[i], stored[i], fmt.Sprintf("%s[%d]", path, i), missing)
+		}
+	}
+}
+
+// unknownName stands for what cannot be the name of a kind, a resource or an
+// object.
+const unknownName = "unknown"
+
+// stripImpossible removes from an object references that refer to nothing. The
+// API server stores them, since it does not look at the form of these names.
+func stripImpossible(object metav1.Object) {
+	owners := object.GetOwnerReferences()
+	impossible := func(owner metav1.OwnerReference) bool { return Owner(&owner, 0) != nil }
+	if slices.ContainsFunc(owners, impossible) {
+		object.SetOwnerReferences(slices.DeleteFunc(slices.Clone(owners), impossible))
+	}
+	switch object := object.(type) {
+	case *resourceapi.ResourceClaim:
+		for i := range object.Status.ReservedFor {
+			// It stays: somebody has the claim.
+			consumer := &object.Status.ReservedFor[i]
+			if Consumer(consumer, i) != nil {
+				consumer.APIGroup, consumer.Resource, consumer.Name = "", unknownName, unknownName
+			}
+		}
+	case *corev1.Event:
+		if Reference(&object.InvolvedObject, "") != nil {
+			object.InvolvedObject = corev1.ObjectReference{Kind: unknownName, Name: unknownName}
 		}
 	}
 }

@@ -56,7 +56,7 @@ func TestPace(t *testing.T) {
 func TestKept(t *testing.T) {
 	c, from, now := follow(t)
 	snap := func(pod corev1.PodCondition) *snapshot.Snapshot {
-		return &snapshot.Snapshot{TakenAt: *now, Pods: []*corev1.Pod{{ObjectMeta: metav1.ObjectMeta{Namespace: "web", Name: "server"}, Status: corev1.PodStatus{Conditions: []corev1.PodCondition{pod}}}}}
+		return &snapshot.Snapshot{Clock: snapshot.Clock{TakenAt: *now}, Pods: []*corev1.Pod{{ObjectMeta: metav1.ObjectMeta{Namespace: "web", Name: "server"}, Status: corev1.PodStatus{Conditions: []corev1.PodCondition{pod}}}}}
 	}
 	look := func() News {
 		t.Helper()
@@ -170,7 +170,7 @@ func TestStatus(t *testing.T) {
 func follow(t *testing.T) (c *Cluster, from *source, now *time.Time) {
 	t.Helper()
 	at := time.Date(2026, 9, 15, 9, 30, 0, 0, time.UTC)
-	from = &source{Fixed: NewFixed(&snapshot.Snapshot{TakenAt: at}), since: at}
+	from = &source{Fixed: NewFixed(&snapshot.Snapshot{Clock: snapshot.Clock{TakenAt: at}}), since: at}
 	current := at
 	now = &current
 	return New(t.Context(), Options{

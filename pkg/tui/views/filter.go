@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
+	"regexp/syntax"
 	"slices"
 	"strings"
 
@@ -114,14 +115,15 @@ func matcherOf(pattern string) (func(cell string) bool, error) {
 	expression, isRegexp := strings.CutPrefix(pattern, "~")
 	switch {
 	case isRegexp:
-		if strings.ToLower(expression) == expression {
-			expression = "(?i)" + expression
-		}
 		compiled, err := regexp.Compile(expression)
-		if err != nil {
-			return nil, fmt.Errorf("read the filter: %w", err)
+		var wrong *syntax.Error
+		if errors.As(err, &wrong) {
+			return nil, fmt.Errorf("read the filter: %s in %s", wrong.Code, wrong.Expr)
 		}
-		return compiled.MatchString, nil
+		if strings.ToLower(expression) == expression {
+			compiled, err = regexp.Compile("(?i)" + expression)
+		}
+		return compiled.MatchString, err
 	case strings.ToLower(pattern) == pattern:
 		return func(cell string) bool { return strings.Contains(strings.ToLower(cell), pattern) }, nil
 	default:

@@ -21,7 +21,7 @@ const stripTitle = "Devices"
 func newNodes(p *live.Picture, l *widget.Look) widget.Content {
 	s := &nodeContent{}
 	s.ListOf = widget.ListOf[inventory.Node]{
-		Items: p.Inventory.Nodes(),
+		Items: troubleFirst(p.Inventory.Nodes(), nodeTone),
 		Cols: append(tables.NodeColumns(), render.Column[inventory.Node]{
 			Name: stripTitle, Cell: func(n *inventory.Node) string { return NodeStrip(l, n) },
 		}, tables.NodeTaints()),
@@ -33,9 +33,9 @@ func newNodes(p *live.Picture, l *widget.Look) widget.Content {
 
 func nodeTone(n *inventory.Node) widget.Tone {
 	switch {
-	case n.State == inventory.NodeNotReady, n.State == inventory.NodeGone:
+	case n.State == inventory.NodeNotReady, n.State == inventory.NodeGone, n.Devices.Unusable > 0, n.Devices.Unhealthy > 0:
 		return widget.Bad
-	case n.Cordoned, len(n.Taints) > 0:
+	case n.Cordoned, len(n.Taints) > 0, n.Devices.Tainted > 0, n.Devices.TaintedInUse > 0:
 		return widget.Warning
 	case n.State == inventory.NodeReady:
 		return widget.Good

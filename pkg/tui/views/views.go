@@ -28,7 +28,7 @@ func (c *Catalog) content(ctx context.Context, p *live.Picture, known *live.Caus
 		return newNodes(p, c.Look), nil
 	case Pools:
 		return &widget.ListOf[api.Pool]{
-			Items: troubleFirst(p.Pools), Cols: widget.First(tables.PoolColumns(), "Pool", "Driver", "State", "Total", "Free", "Allocated", "Shared", "Blocked", "Tainted", "Unhealthy", "Unusable"), ID: inventory.PoolName, Pins: 2,
+			Items: troubleFirst(p.Pools, poolTone), Cols: widget.First(tables.PoolColumns(), "Pool", "Driver", "State", "Total", "Free", "Allocated", "Shared", "Blocked", "Tainted", "Unhealthy", "Unusable"), ID: inventory.PoolName, Pins: 2,
 			State: poolTone, StateColumn: "State", Say: func(x *api.Pool) string { return x.Reason },
 		}, nil
 	case Devices:
@@ -74,17 +74,17 @@ func newClaims(claims []api.Claim, columns []render.Column[api.Claim]) *widget.L
 	}
 }
 
-// troubleFirst returns pools in their order, those in trouble before the others.
-func troubleFirst(pools []api.Pool) []api.Pool {
-	inTrouble := func(p *api.Pool) bool { return poolTone(p) == widget.Bad }
-	if !slices.ContainsFunc(pools, func(p api.Pool) bool { return inTrouble(&p) }) {
-		return pools
+// troubleFirst returns items in their order, those whose state is bad before the others.
+func troubleFirst[T any](items []T, tone func(*T) widget.Tone) []T {
+	inTrouble := func(item *T) bool { return tone(item) == widget.Bad }
+	if !slices.ContainsFunc(items, func(item T) bool { return inTrouble(&item) }) {
+		return items
 	}
-	ordered := make([]api.Pool, 0, len(pools))
+	ordered := make([]T, 0, len(items))
 	for _, trouble := range []bool{true, false} {
-		for i := range pools {
-			if inTrouble(&pools[i]) == trouble {
-				ordered = append(ordered, pools[i])
+		for i := range items {
+			if inTrouble(&items[i]) == trouble {
+				ordered = append(ordered, items[i])
 			}
 		}
 	}

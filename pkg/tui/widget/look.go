@@ -137,16 +137,29 @@ const (
 	plain        = "\x1b[m"
 )
 
-// Select marks a row that is selected. It keeps the colors of its parts: a reversed block
-// would fill its cell with the background, so that blocks are left as they are.
+// Select marks a row that is selected. It keeps the colors of its parts. A reversed block would fill its
+// cell with the background, and one beside a reversed space could not be told from it without colors, so
+// that bars and strips of devices are left as they are, with a space on each side.
 func (l *Look) Select(text string) string {
-	text = blocks.ReplaceAllString(text, unmark+"$0"+mark)
-	// Each part of it ends what came before it, so that the mark begins again.
-	return mark + strings.ReplaceAll(text, plain, plain+mark) + plain
+	var marked strings.Builder
+	for text != "" {
+		at := strips.FindStringIndex(text)
+		if at == nil {
+			at = []int{len(text), len(text)}
+		}
+		// Each part of it ends what came before it, so that the mark begins again.
+		marked.WriteString(mark + strings.ReplaceAll(text[:at[0]], plain, plain+mark) + unmark + text[at[0]:at[1]])
+		text = text[at[1]:]
+	}
+	return marked.String() + plain
 }
 
-// blocks are runs of the characters that bars, strips and histories are drawn with.
-var blocks = regexp.MustCompile(`[\x{2580}-\x{259f}]+`)
+// blocks are runs of the characters that bars, strips and histories are drawn with. strips are such runs
+// with the signs between them, in any colors.
+var (
+	blocks = regexp.MustCompile(`[\x{2580}-\x{259f}]+`)
+	strips = regexp.MustCompile(` ?(?:\x1b\[[\d;]*m)*[\x{2580}-\x{259f}](?:(?:\x1b\[[\d;]*m)*(?: │ | )?(?:\x1b\[[\d;]*m)*[\x{2580}-\x{259f}!?✗])*(?:\x1b\[[\d;]*m)* ?`)
+)
 
 // OfState returns how devices in a state are drawn.
 func (l *Look) OfState(state api.DeviceState) (glyph string, t Tone) {

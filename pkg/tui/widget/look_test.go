@@ -202,10 +202,14 @@ func TestSelect(t *testing.T) {
 		t.Errorf("the text is another one: %q", ansi.Strip(selected))
 	}
 	_, after, _ := strings.Cut(selected, "b")
-	if !strings.HasPrefix(after, "\x1b[m\x1b[7m") || !strings.Contains(selected, "\x1b[31m") {
+	if !strings.HasPrefix(after, "\x1b[m\x1b[7m") || !strings.Contains(selected, "31m") {
 		t.Errorf("the color, or the mark behind it, is lost: %q", selected)
 	}
-	if got, want := l.Select("x "+l.Say(Busy, "██")+" y"), "\x1b[7mx \x1b[36m\x1b[27m██\x1b[7m\x1b[m\x1b[7m y\x1b[m"; got != want {
+	if got, want := l.Select("x "+l.Say(Busy, "██")+" y"), "\x1b[7mx\x1b[27m \x1b[36m██\x1b[m \x1b[7my\x1b[27m\x1b[m"; got != want {
 		t.Errorf("a bar: %q, want %q", got, want)
+	}
+	strip := l.Say(Busy, "██") + l.Say(Warning, "!") + " │ " + l.Say(Busy, "▓")
+	if got, want := l.Select("x  "+strip+"  y"), "\x1b[7mx \x1b[27m "+strip+" \x1b[7m y\x1b[27m\x1b[m"; got != want {
+		t.Errorf("a strip: %q, want %q", got, want)
 	}
 }

@@ -109,7 +109,7 @@ func NewTheme(name string) *Theme {
 	t := &Theme{
 		Styles: map[string]Style{
 			"faint": {Faint: true}, "strong": {Bold: true},
-			"good": {Color: lipgloss.Green}, "busy": {Color: lipgloss.Cyan}, "warning": {Color: lipgloss.Yellow}, "bad": {Color: lipgloss.Red},
+			"good": {Color: lipgloss.Green}, "busy": {Color: lipgloss.Cyan}, "warning": {Color: lipgloss.Yellow}, "bad": {Color: lipgloss.Red, Bold: true},
 			styleTab: {Bold: true, Reverse: true}, styleTitles: {Bold: true},
 		},
 		Scale: scale(29, 30, 31, 33, 99, 134, 170, 164),
