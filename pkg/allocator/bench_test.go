@@ -44,7 +44,7 @@ func BenchmarkCheckAll(b *testing.B) {
 				snap, claims := fleetOf(nodes, tc.Channels()[channel])
 				for b.Loop() {
 					a := Of(cluster.New(snap))
-					requireAnswers(b, a.CheckAll(context.Background(), snap.Nodes, FixedClaims(claims...)))
+					requireAnswers(b, a.CheckAll(context.Background(), snap.Nodes, fixedClaims(claims...)))
 				}
 			})
 		}

@@ -197,11 +197,6 @@ func byIndex(pools []*cluster.Pool) []*cluster.Pool {
 	return pools
 }
 
-// FixedClaims returns claims for [Allocator.CheckAll] that are the same on every node.
-func FixedClaims(claims ...*resourceapi.ResourceClaim) func(*corev1.Node) ([]*resourceapi.ResourceClaim, error) {
-	return func(*corev1.Node) ([]*resourceapi.ResourceClaim, error) { return claims, nil }
-}
-
 // CheckAll does the same as [Allocator.Check] for several nodes, in parallel.
 // The verdicts are in the order of the nodes. Like the scheduler, it stops at
 // the first node, in that order, whose verdict ends the attempt; the nodes after

@@ -413,7 +413,7 @@ func TestCheckAll(t *testing.T) {
 	a := newAllocator(t, tc.Snapshot(objects...))
 
 	one := tc.Claim("c", tc.Request("r", tc.ClassA, 1))
-	for i, v := range a.CheckAll(context.Background(), nodes, FixedClaims(one.ResourceClaim)) {
+	for i, v := range a.CheckAll(context.Background(), nodes, fixedClaims(one.ResourceClaim)) {
 		if want := fmt.Sprintf("a.example.com/%s/d", nodes[i].Name); v.Outcome != Fits || picked(v) != want {
 			t.Errorf("%s: got %s with %s, want %s", nodes[i].Name, v.Outcome, picked(v), want)
 		}
@@ -444,7 +444,7 @@ func TestCheckAll(t *testing.T) {
 			t.Errorf("node %d: got %s (%v), want %s", i, v.Outcome, v.Err, want)
 		}
 	}
-	if v := a.CheckAll(context.Background(), nil, FixedClaims()); len(v) != 0 {
+	if v := a.CheckAll(context.Background(), nil, fixedClaims()); len(v) != 0 {
 		t.Errorf("no nodes: got %d verdicts", len(v))
 	}
 }
@@ -483,4 +483,9 @@ func TestAmendedAnswersForTheOtherSnapshot(t *testing.T) {
 	if amended.timeout != time.Minute {
 		t.Errorf("the option is lost: limit %s", amended.timeout)
 	}
+}
+
+// fixedClaims returns claims for [Allocator.CheckAll] that are the same on every node.
+func fixedClaims(claims ...*resourceapi.ResourceClaim) func(*corev1.Node) ([]*resourceapi.ResourceClaim, error) {
+	return func(*corev1.Node) ([]*resourceapi.ResourceClaim, error) { return claims, nil }
 }

@@ -311,6 +311,9 @@ func TestFilterOnFirstPage(t *testing.T) {
 	s := browse(t, 120, 40)
 	s.keys("/", `"cordoned`, "enter")
 	s.shows("[9 causes:13]", "1/1 of 13 causes, filter cordoned", "1 node is cordoned: gpu-08")
+	// Pods that suffer are found, too.
+	s.keys("esc", "/", `"vision/calib`, "enter")
+	s.shows("1/1 of 13 causes", "pool gpu-09 of driver gpu.example.com is incomplete")
 	s.keys("1", "home", "/", `"nic`)
 	s.shows("[7 classes]", "1/1 of 4 classes", "filter classes: nic")
 	s.keys("esc")

@@ -71,9 +71,6 @@ func (q *Queue) add(pod *corev1.Pod, hypothetical bool) *Queued {
 	return q.pods[key]
 }
 
-// Any reports whether there is a pod in the queue.
-func (q *Queue) Any() bool { return len(q.pods) > 0 }
-
 // Of returns a pod of the queue, nil if it is not in it.
 func (q *Queue) Of(pod *corev1.Pod) *Queued { return q.pods[podKey(pod)] }
 

@@ -7,11 +7,14 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"path"
 	"slices"
 	"time"
 
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	v1 "k8s.io/kubelet/pkg/apis/podresources/v1"
 
@@ -207,4 +210,36 @@ func numaOf(topology *v1.TopologyInfo) []int64 {
 	}
 	slices.Sort(nodes)
 	return nodes
+}
+
+// maxReply is the limit of the kubelet's own client (defaultPodResourcesMaxSize,
+// pkg/kubelet/kubelet.go).
+const maxReply = 16 << 20
+
+// longestText limits the shown part of a server's message.
+const longestText = 1000
+
+// failed returns the check for a call that failed.
+func failed(name, path, call string, err error) node.Check {
+	said := status.Convert(err)
+	message := said.Message()
+	if len(message) > longestText {
+		message = fmt.Sprintf("%s… (%d bytes)", message[:longestText], len(message))
+	}
+	switch said.Code() {
+	case codes.Unimplemented:
+		return node.NotKnown(name, path, "the kubelet does not offer %s: %s", call, message)
+	case codes.Canceled:
+		return node.NotKnown(name, path, "%s was interrupted", call)
+	case codes.DeadlineExceeded:
+		return node.Bad(name, path, "%s got no answer in time", call)
+	case codes.ResourceExhausted:
+		return node.NotKnown(name, path, "%s got more than it takes, or asked too often: %s", call, message)
+	case codes.Unavailable:
+		return node.Bad(name, path, "%s: the server closed the connection, or does not speak gRPC: %s", call, message)
+	case codes.PermissionDenied, codes.Unauthenticated:
+		return node.NotKnown(name, path, "%s is not permitted: %s", call, message)
+	default:
+		return node.Bad(name, path, "%s failed: %s", call, message)
+	}
 }

@@ -82,6 +82,17 @@ func Severities(l *widget.Look, known *live.Causes) []string {
 	return texts
 }
 
+// Also returns the pods that suffer and their owners, which no column has.
+func (c *causesContent) Also(row int) []string {
+	var names []string
+	for _, of := range c.Items[row].Causes {
+		for i := range of.Affected {
+			names = append(names, of.Affected[i].Namespace+"/"+of.Affected[i].Name, of.Affected[i].Owner.Name)
+		}
+	}
+	return names
+}
+
 // Lines draw all that is known of a cause.
 func (c *causesContent) Lines(l *widget.Look, row, width int) []string {
 	return causeLines(l, &c.Items[row], width)

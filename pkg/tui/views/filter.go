@@ -30,8 +30,8 @@ var errWhereDevices = errors.New("--where is for devices: press 4 first")
 // rowFilter reports whether a row is wanted. It fails where it cannot tell.
 type rowFilter func(s widget.Content, row int) (bool, error)
 
-// parseFilter parses the text after "/": words that a row has in any of its columns, all of
-// them. An empty text wants every row; nil stands for that. A word without capitals ignores
+// parseFilter parses the text after "/": words that a row has in any of its columns, or in what Also of
+// the content says besides, all of them. An empty text wants every row; nil stands for that. A word without capitals ignores
 // the case. The note says what the filter could not tell.
 func parseFilter(ctx context.Context, text string, p *live.Picture) (filter rowFilter, note string, err error) {
 	text = strings.TrimSpace(text)
@@ -54,6 +54,9 @@ func parseFilter(ctx context.Context, text string, p *live.Picture) (filter rowF
 		cells := make([]string, len(titles))
 		for column := range cells {
 			cells[column] = s.Cell(row, column)
+		}
+		if about, ok := s.(interface{ Also(row int) []string }); ok {
+			cells = append(cells, about.Also(row)...)
 		}
 		for _, matches := range words {
 			if !matches(titles, cells) {

@@ -61,14 +61,6 @@ func PlaceOfPods(owner api.ObjectRef) *Place {
 	})
 }
 
-// PlaceOfDevices returns the place of one node's devices.
-func PlaceOfDevices(node string) *Place {
-	return rowsOf(Devices, "node "+node, func(item any) bool {
-		d, ok := item.(*api.Device)
-		return ok && d.Scope == node
-	})
-}
-
 // PlaceOfPools returns the place of a driver's pools.
 func PlaceOfPools(driver string) *Place {
 	return rowsOf(Pools, "driver "+driver, func(item any) bool {
