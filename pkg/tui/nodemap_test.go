@@ -16,7 +16,7 @@ import (
 // that is left, and opens one.
 func TestMap(t *testing.T) {
 	s := browse(t, 80, 24)
-	s.keys("2", "v")
+	s.keys("2", "v", "g")
 	s.shows("›[██] ▅▅▅! ▂▂▂▂", "8 of gpu.example.com fit on 1 node; partly free: 6 nodes", "gpu-01, Ready: 10 devices, 8 allocated, 2 shared")
 	s.shows("▅▅▅t ▁▁▁○ ▁▁▁✗ ▆▆▆▆", "! devices in trouble  ○ cordoned  ✗ not usable  t node tainted  ▁▂▃▄▅▆▇█ used")
 	s.keys("l", "l", "h", "l")
