@@ -35,6 +35,9 @@ type Options struct {
 	Commands bool
 	// AllRemedies shows every remedy of an answer.
 	AllRemedies bool
+	// Screen is for a page to scroll through: the first thing to do stands at the beginning of an
+	// answer, and flags are not named.
+	Screen bool
 }
 
 const (

@@ -19,6 +19,11 @@ func (m *Model) actions() []action {
 		return func() tea.Cmd { return m.closer(page, otherwise) }
 	}
 	count := views.ID(len(m.views))
+	change := k.change
+	if m.fixed {
+		// The help does without it.
+		change.SetHelp("", "")
+	}
 	return append(append(m.timeActions(), []action{
 		{k.back, keysMove, m.back},
 		{k.next, keysMove, func() tea.Cmd { return m.show((m.view + 1) % count) }},
@@ -31,7 +36,7 @@ func (m *Model) actions() []action {
 		{k.why, keysCloser, page(views.WhyText, "no claim or pod to explain in this row")},
 		{k.yaml, keysCloser, page(views.YAMLText, "no object in this row")},
 		{k.tree, keysCloser, page(views.TreeText, "no related objects")},
-		{k.change, keysCloser, func() tea.Cmd { return askForChange(m.host) }},
+		{change, keysCloser, func() tea.Cmd { return askForChange(m.host) }},
 		{k.freeze, keysDashboard, m.freeze},
 		{k.gaps, keysDashboard, func() tea.Cmd { return m.push(gapsPage(m.live.Picture().Unread())) }},
 		{k.mouse, keysDashboard, just(func() { m.mouse = !m.mouse })},

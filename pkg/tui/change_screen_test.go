@@ -184,7 +184,7 @@ func TestChangesOfARow(t *testing.T) {
 	s.shows("Remove taint rule decoder-firmware? [y/N]")
 	s.keys("esc", "end", "x")
 	s.shows("the driver sets this taint")
-	s.keys("2", "x")
+	s.keys("2", "/", `"gpu-01`, "enter", "x")
 	s.shows("node gpu-01 is not cordoned")
 	s.keys("6", "x")
 	s.shows("Delete claim research/pretrain-0-gpus-2z82j? [y/N]")

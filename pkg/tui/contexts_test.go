@@ -62,7 +62,10 @@ func TestContexts(t *testing.T) {
 	if c.open["small"].Err() == nil {
 		t.Error("the connection to small goes on")
 	}
-	s.shows("context away: read from API server https://10.0.0.9", "connection refused", ": contexts goes to another context")
+	s.shows("context away: read from API server https://10.0.0.9", "connection refused", ": contexts goes to another context", "\n: go to a view  ? keys  q quit")
+	if strings.Count(s.screen(), "connection refused") != 1 {
+		t.Errorf("it says twice why:\n%s", s.screen())
+	}
 	s.lacks("no DeviceClasses")
 	s.keys("2", "x", "w", "/", "esc", ":", `"ctx`, "enter", `"first`, "enter")
 	s.shows("https://10.0.0.1", "gpu.example.com", "Waiting 10")

@@ -116,34 +116,45 @@ func tabAt(shown views.ID, counts map[views.ID]int, width, x int) (views.ID, boo
 }
 
 // tabTexts returns the names of the views, and how wide the gap between them is. Where there is no room
-// for all, they stand closer, with a line between, then they are short, then without numbers and, on a narrow terminal, only
-// the shown view has more than its key.
+// for all, they stand closer, with a line between, then those not shown are short and right behind their
+// keys, and at last some have only a key: the shown view and those with counts are the last to lose
+// their names.
 func tabTexts(shown views.ID, counts map[views.ID]int, width int) (texts []string, gap int) {
-	for _, tier := range []struct {
-		names  []string
-		counts map[views.ID]int
-	}{{views.Names(), counts}, {views.ShortNames(), counts}, {views.ShortNames(), nil}, {make([]string, len(views.Names())), nil}} {
-		texts = texts[:0]
-		for id, name := range tier.names {
-			id := views.ID(id)
-			if id == shown {
-				name = shown.String()
-			}
-			text := strings.TrimSuffix(id.Key()+" "+name, " ")
-			if n := tier.counts[id]; n > 0 {
+	text := func(id views.ID, between, name string) string {
+		text := id.Key()
+		if name != "" {
+			text += between + name
+			if n := counts[id]; n > 0 {
 				// With a blank, the number would read as the key of the next view.
 				text += ":" + english.Thousands(n)
 			}
-			if id == shown {
-				// The brackets are for terminals that cannot reverse.
-				text = "[" + text + "]"
-			}
-			texts = append(texts, text)
 		}
-		for _, gap := range []int{2, 1} {
-			if len(strings.Join(texts, "  "[:gap])) <= width {
-				return texts, gap
-			}
+		if id == shown {
+			// The brackets are for terminals that cannot reverse.
+			text = "[" + text + "]"
+		}
+		return text
+	}
+	for id, name := range views.Names() {
+		texts = append(texts, text(views.ID(id), " ", name))
+	}
+	for _, gap := range []int{2, 1} {
+		if len(strings.Join(texts, "  "[:gap])) <= width {
+			return texts, gap
+		}
+	}
+	for id := range texts {
+		texts[id] = text(views.ID(id), "", "")
+	}
+	texts[shown] = text(shown, " ", shown.String())
+	for _, id := range []views.ID{views.Pending, views.Causes, views.Overview, views.Nodes, views.Pools, views.Devices, views.Claims, views.Classes, views.Taints, views.Teams} {
+		if id == shown {
+			continue
+		}
+		texts[id] = text(id, "", views.ShortNames()[id])
+		if len(strings.Join(texts, " ")) > width {
+			texts[id] = text(id, "", "")
+			break
 		}
 	}
 	return texts, 1

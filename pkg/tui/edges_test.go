@@ -42,6 +42,22 @@ func TestTabAt(t *testing.T) {
 	}
 }
 
+// TestTabsKeepNumbers leaves out names rather than numbers, or parts of either.
+func TestTabsKeepNumbers(t *testing.T) {
+	l := widget.NewLook(func(string) string { return "" })
+	counts := map[views.ID]int{views.Pending: 12000, views.Causes: 123}
+	for width, want := range map[int]string{
+		100: "1over│[2 nodes]│3pool│4dev│5claim│6pending:12,000│7class│8taint│9causes:123│0team",
+		80:  "1over│[2 nodes]│3pool│4dev│5claim│6pending:12,000│7class│8taint│9causes:123│0",
+		60:  "1over│[2 nodes]│3pool│4│5│6pending:12,000│7│8│9causes:123│0",
+		30:  "1│[2 nodes]│3│4│5│6│7│8│9│0",
+	} {
+		if got := ansi.Strip(tabLine(&l, views.Nodes, counts, width)); got != want {
+			t.Errorf("%d columns have %q, want %q", width, got, want)
+		}
+	}
+}
+
 // TestFileKeepsItsName cuts a path in front, at a folder where that leaves its name.
 func TestFileKeepsItsName(t *testing.T) {
 	l := widget.NewLook(func(string) string { return "UTF-8" })

@@ -645,7 +645,7 @@ func TestBlockedPods(t *testing.T) {
 		}
 	}
 	s := newSession(t, Options{Source: live.NewFixed(&snap), Fixed: true}, 120, 50)
-	s.shows("3 pods cannot work with the devices", "Waiting 13", "Device mig-02/card-0-whole of claim segment-1")
+	s.shows("3 pods cannot work with the devices", "Waiting 13", "6 pending:13", "Device mig-02/card-0-whole of claim segment-1")
 	s.keys("home")
 	for !strings.Contains(s.selected(), "vision/segment-1") {
 		s.keys("down")

@@ -92,6 +92,15 @@ func (k *keyMap) quitAlways() key.Binding {
 	return key.NewBinding(key.WithKeys(quitAlways), key.WithHelp(quitAlways, k.quit.Help().Desc))
 }
 
+// mapOr returns the key of the map, with its effect where that is shown.
+func (k *keyMap) mapOr(shown bool, effect string) key.Binding {
+	b := k.heat
+	if shown {
+		b.SetHelp(b.Help().Key, effect)
+	}
+	return b
+}
+
 // keyGroup is where the help has a key.
 type keyGroup int
 

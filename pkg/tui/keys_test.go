@@ -230,28 +230,30 @@ func TestNamesOfViews(t *testing.T) {
 			t.Errorf("the view shown has not its whole name: %s", tabs)
 		}
 		for other, short := range views.ShortNames() {
-			if other != id && !strings.Contains(tabs, views.ID(other).Key()+" "+short) {
+			if other != id && !strings.Contains(tabs, views.ID(other).Key()+short) {
 				t.Errorf("%s is missing: %s", short, tabs)
 			}
 		}
 	}
 	s.send(tea.WindowSizeMsg{Width: 60, Height: 20})
-	s.shows("2  3  4  5  6  7  8  9  [0 teams]")
+	s.shows("1over│2node│3pool│4│5│6pending:10│7│8│9causes:13│[0 teams]")
 }
 
 // TestColumnsOnTheRight expects a mark for columns without room.
 func TestColumnsOnTheRight(t *testing.T) {
 	s := browse(t, 80, 24)
-	s.keys("3")
+	s.keys("3", "down")
 	if titles := s.lines()[2]; !strings.HasSuffix(titles, "…") {
 		t.Errorf("it does not show that there are more columns: %s", titles)
 	}
+	s.shows("l shows more columns")
 	for range 8 {
 		s.keys("l")
 	}
 	if titles := s.lines()[2]; strings.HasSuffix(titles, "…") {
 		t.Errorf("it shows more columns than there are: %s", titles)
 	}
+	s.lacks("more columns")
 }
 
 // TestHelpSearch finds keys by what they do or how they are called, and leaves the help as

@@ -203,7 +203,7 @@ func (s *listScreen) actions(h *host) []action {
 	}
 	switch s.id {
 	case views.Nodes:
-		actions = append(actions, action{k.heat, keysCloser, func() tea.Cmd { return s.toggleMap(h) }}, action{k.group, keysFind, func() tea.Cmd { return s.chooseGroups(h) }})
+		actions = append(actions, action{k.mapOr(s.showsMap(), "list"), keysCloser, func() tea.Cmd { return s.toggleMap(h) }}, action{k.group, keysFind, func() tea.Cmd { return s.chooseGroups(h) }})
 	case views.Pending, views.Causes:
 		actions = append(actions, action{k.copy, keysCloser, func() tea.Cmd { return copyStep(h, s.row()) }})
 	default:
@@ -389,6 +389,7 @@ func (s *listScreen) view(h *host) string {
 	if s.chart != nil {
 		return s.pane.besides(&h.look, &s.table, s.chart.view(h), true) + "\n" + s.chart.foot(h)
 	}
+	s.table.Unfold(s.unfolds())
 	list := s.table.View(&h.look, s.shown.SortBy, s.shown.Descending, h.now())
 	if shown, _ := s.table.Shown(); shown == nil {
 		if _, below, several := strings.Cut(list, "\n"); several {
@@ -402,18 +403,15 @@ func (s *listScreen) view(h *host) string {
 	return s.pane.besides(&h.look, &s.table, list, false) + "\n" + s.foot(h)
 }
 
-// withRemark writes the remark about the selected row below the list, where that has more lines for
-// it than the last one.
+// withRemark writes the remark about the selected row, or what signs mean, below the list, where that
+// has more lines for it than the last one.
 func (s *listScreen) withRemark(h *host, list string) string {
 	lines := s.remarkLines(h)
-	if len(lines) == 0 {
-		return list
+	if s.legendApart(h) {
+		lines = append(lines, h.look.Legend())
 	}
 	all := strings.Split(list, "\n")
-	for i, line := range lines {
-		all[len(all)-len(lines)+i] = h.look.Say(widget.Faint, line)
-	}
-	return strings.Join(all, "\n")
+	return strings.Join(append(all[:len(all)-len(lines)], lines...), "\n")
 }
 
 // remarkLines returns the remark about the selected row, after its sentence if that is cut there. There
@@ -425,12 +423,14 @@ func (s *listScreen) remarkLines(h *host) []string {
 	}
 	_, height := s.table.Size()
 	room := height - s.table.Count() - 2
-	wrapped := func(text string) []string {
-		return strings.Split(ansi.Wrap(render.Escape(text), h.width, ""), "\n")
-	}
-	lines := wrapped(remark)
+	lines := strings.Split(ansi.Wrap(render.Escape(remark), h.width, ""), "\n")
+	lines[0] = h.look.Actor(lines[0])
 	if cut := s.cutSentence(); cut != "" {
-		if all := append(wrapped(cut), lines...); len(all) <= room {
+		all := strings.Split(ansi.Wrap(cut, h.width, ""), "\n")
+		for i := range all {
+			all[i] = h.look.Say(widget.Faint, all[i])
+		}
+		if all = append(all, lines...); len(all) <= room {
 			return all
 		}
 	}
@@ -440,19 +440,45 @@ func (s *listScreen) remarkLines(h *host) []string {
 	return lines
 }
 
+// legendApart reports whether the legend of strips is the last line of the list, which no row needs:
+// beside the counts there is too little room for it.
+func (s *listScreen) legendApart(h *host) bool {
+	_, height := s.table.Size()
+	legend := ansi.StringWidth(h.look.Legend())
+	return s.id == views.Nodes && s.table.Count()+1 < height && !s.pane.shows(&s.table) && legend <= h.width && h.width < legend+legendBeside
+}
+
+// legendBeside is the room that counts need to be in one line with the legend of strips.
+const legendBeside = 20
+
 // cutSentence returns the sentence of the selected row in lists that have one, if there is too little
 // room for it in the row.
 func (s *listScreen) cutSentence() string {
-	content, _ := s.table.Shown()
+	column := s.sentences()
 	row, selected := s.table.SelectedRow()
-	if !selected || s.id != views.Causes && s.id != views.Findings {
+	if !selected || column < 0 || s.table.Whole()[column] {
 		return ""
 	}
-	column := slices.IndexFunc(content.Columns(), func(title string) bool { return title == "Cause" || title == "Message" })
-	if column < 0 || s.table.Whole()[column] {
-		return ""
-	}
+	content, _ := s.table.Shown()
 	return content.Cell(row, column)
+}
+
+// sentences returns the column with the sentences of lists that have them; a negative one for none.
+func (s *listScreen) sentences() int {
+	content, _ := s.table.Shown()
+	if content == nil || s.id != views.Causes && s.id != views.Findings {
+		return -1
+	}
+	return slices.IndexFunc(content.Columns(), func(title string) bool { return title == "Cause" || title == "Message" })
+}
+
+// unfolds returns the column whose texts go on in free lines below their rows; a negative one for none,
+// as where these lines are for the remark about the selected row, or for the pane.
+func (s *listScreen) unfolds() int {
+	if !s.pane.shows(&s.table) || s.pane.under && s.pane.height == 0 {
+		return -1
+	}
+	return s.sentences()
 }
 
 // oneMoment stands where something is being worked out.
@@ -508,26 +534,37 @@ func (s *listScreen) foot(h *host) string {
 		}
 	}
 	if s.id == views.Nodes {
-		// The signs are worth more than the counts.
+		counts := text + ", " + views.NodesText(views.NodesOf(shown, rows), 0)
+		if s.legendApart(h) {
+			if render.Escape(counts) != h.oneLine(counts) {
+				counts = text
+			}
+			return h.look.Say(widget.Faint, h.oneLine(counts))
+		}
+		// The signs are worth more than what nodes have.
 		legend := h.look.Legend()
-		for _, counts := range []string{text + ", " + views.NodesText(views.NodesOf(shown, rows), 0), text} {
+		for _, counts := range []string{counts, text} {
 			if ansi.StringWidth(counts)+3+ansi.StringWidth(legend) <= h.width {
 				return h.look.Say(widget.Faint, render.Escape(counts)+"   ") + legend
 			}
-		}
-		if ansi.StringWidth(legend) <= h.width {
-			return legend
 		}
 		return h.look.Say(widget.Faint, h.oneLine(text+"; "+h.keys.help.Help().Key+" explains the symbols"))
 	}
 	if remark := s.table.Remark(); remark != "" && !s.pane.shows(&s.table) && len(s.remarkLines(h)) == 0 {
 		return h.look.Say(widget.Faint, h.oneLine(text+"   "+remark))
 	}
-	foot := []string{h.look.Say(widget.Faint, h.oneLine(text))}
+	parts := []string{h.look.Say(widget.Faint, h.oneLine(text))}
 	if s.id == views.Causes {
-		foot = append(foot, views.Severities(&h.look, s.shown.Causes)...)
+		parts = append(parts, views.Severities(&h.look, s.shown.Causes)...)
 	}
-	return ansi.Truncate(strings.Join(foot, "   "), h.width, h.look.Glyphs.More)
+	foot := strings.Join(parts, "   ")
+	if keys := h.keys.right.Keys(); s.table.HasMore() {
+		hint := "   " + h.look.Say(widget.Faint, keys[len(keys)-1]+" shows more columns")
+		if ansi.StringWidth(foot+hint) <= h.width {
+			foot += hint
+		}
+	}
+	return ansi.Truncate(foot, h.width, h.look.Glyphs.More)
 }
 
 // causesAge says of when causes are, where the cluster has changed since.
@@ -548,11 +585,7 @@ func (s *listScreen) bindings(h *host) []key.Binding {
 	}
 	switch s.id {
 	case views.Nodes:
-		heat := k.heat
-		if s.chart != nil {
-			heat.SetHelp(heat.Help().Key, "list")
-		}
-		keys = append(keys, heat, k.group)
+		keys = append(keys, k.mapOr(s.showsMap(), "list"), k.group)
 	case views.Pending, views.Causes:
 		keys = append(keys, k.copy)
 	default:

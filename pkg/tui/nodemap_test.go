@@ -16,7 +16,7 @@ import (
 // that is left, and opens one.
 func TestMap(t *testing.T) {
 	s := browse(t, 80, 24)
-	s.keys("2", "v")
+	s.keys("2", "v", "g")
 	s.shows("›[██] ▅▅▅! ▂▂▂▂", "8 of gpu.example.com fit on 1 node; partly free: 6 nodes", "gpu-01, Ready: 10 devices, 8 allocated, 2 shared")
 	s.shows("▅▅▅t ▁▁▁○ ▁▁▁✗ ▆▆▆▆", "! devices in trouble  ○ cordoned  ✗ not usable  t node tainted  ▁▂▃▄▅▆▇█ used")
 	s.keys("l", "l", "h", "l")
@@ -80,6 +80,24 @@ func TestMapSortedByOneKey(t *testing.T) {
 	s.shows("find:")
 }
 
+// TestMapHidden leaves the map out of a page that has room for it, too.
+func TestMapHidden(t *testing.T) {
+	s := browse(t, 200, 60)
+	s.shows("Nodes 11 of 14 with devices", "v hide map")
+	s.keys("v")
+	s.lacks("with devices", "v hide map")
+	s.keys("?")
+	s.shows("v    map")
+	s.keys("esc", "v")
+	s.shows("Nodes 11 of 14 with devices", "v hide map")
+	s.keys("?")
+	s.shows("hide map")
+	s.keys("esc", "2")
+	s.shows("v list")
+	s.keys("1", "v", "2")
+	s.shows("v map")
+}
+
 // TestMapOfFleet covers 5,000 nodes on a screen of 200x60.
 func TestMapOfFleet(t *testing.T) {
 	s := newSession(t, Options{Source: live.NewFixed(fleet.Fleet(5000, 8, 20000)), Fixed: true}, 200, 60)
@@ -96,6 +114,7 @@ func TestMapFirst(t *testing.T) {
 	fleet.AddWaiting(snap, 20)
 	s := newSession(t, Options{Source: live.NewFixed(snap), Fixed: true}, 80, 24)
 	s.shows("Causes ", "Capacity", "Waiting 20")
+	s.lacks("map")
 	if rows := strings.Count(s.screen(), "/waits-0"); rows < 4 {
 		t.Errorf("%d rows of what waits:\n%s", rows, s.screen())
 	}
@@ -106,7 +125,7 @@ func TestMapFirst(t *testing.T) {
 		s.keys("j")
 	}
 	s.keys("l")
-	s.shows("node-00001, Ready: 10 devices, 8 allocated, 2 free", "Nodes 110 of 120 with devices  ! devices in trouble  ○ cordoned  ✗ not usable")
+	s.shows("v hide map  b group by", "node-00001, Ready: 10 devices, 8 allocated, 2 free", "Nodes 110 of 120 with devices  ! devices in trouble  ○ cordoned  ✗ not usable")
 	s.keys("U")
 	s.lacks(" ▁▇▆▃█▅▃▁▅▁▇▅")
 	s.keys("U", "b", `"driv`, "enter")

@@ -36,6 +36,8 @@ type overviewScreen struct {
 	loading bool
 	problem error
 	height  int
+	// noMap is true if somebody wants no map, also where there is room for it.
+	noMap bool
 }
 
 // madeOf says what a model was made of: if that is the same, so is the model.
@@ -95,7 +97,7 @@ func (s *overviewScreen) refresh(h *host) tea.Cmd {
 	}
 	by, order := s.nodes.groups()
 	in := s.summary(h)
-	made := madeOf{h.live.Picture(), in.Causes, in.Problem, in.Changes.String(), h.namespace, h.live.Happened().Version(), s.page.WantsNodes() || s.nodes.chart != nil, by, order, strings.Join(in.Room, "; ")}
+	made := madeOf{h.live.Picture(), in.Causes, in.Problem, in.Changes.String(), h.namespace, h.live.Happened().Version(), s.nodes.chart != nil || s.page.WantsNodes() && !s.noMap, by, order, strings.Join(in.Room, "; ")}
 	if s.shown == made {
 		return nil
 	}
@@ -173,7 +175,7 @@ func (s *overviewScreen) actions(h *host) []action {
 		{k.pageDown, keysMove, last},
 		{k.enter, keysMove, func() tea.Cmd { return s.open(h) }},
 		{k.copy, keysCloser, func() tea.Cmd { return copyStep(h, s.row()) }},
-		{k.heat, keysCloser, func() tea.Cmd { return tea.Batch(s.nodes.toggleMap(h), s.refresh(h)) }},
+		{k.mapOr(s.showsMap(), hideMap), keysCloser, func() tea.Cmd { return s.toggleMap(h) }},
 	}
 	actions = append(actions, h.paneKeys(views.Overview, s.page.HasPane)...)
 	if s.showsMap() {
@@ -185,6 +187,19 @@ func (s *overviewScreen) actions(h *host) []action {
 		actions = append(actions, s.nodes.chart.orders(h)...)
 	}
 	return actions
+}
+
+// hideMap says what the key of the map does where that is shown.
+const hideMap = "hide map"
+
+// toggleMap shows the map, here and in place of the list of nodes, or neither.
+func (s *overviewScreen) toggleMap(h *host) tea.Cmd {
+	s.noMap = s.showsMap()
+	var cmd tea.Cmd
+	if s.noMap == (s.nodes.chart != nil) {
+		cmd = s.nodes.toggleMap(h)
+	}
+	return tea.Batch(cmd, s.refresh(h))
 }
 
 // open shows the screen behind the selected row.
@@ -211,8 +226,8 @@ func (s *overviewScreen) click(h *host, x, y int) tea.Cmd {
 func (s *overviewScreen) bindings(h *host) []key.Binding {
 	k := &h.keys
 	keys := []key.Binding{k.enter, k.why, k.copy}
-	if s.showsMap() {
-		keys = append(keys, k.heat, k.group)
+	if s.page.HasMap() {
+		keys = append(keys, k.mapOr(true, hideMap), k.group)
 	}
 	if noChanges(h) == "" {
 		keys = append(keys, k.change)

@@ -7,6 +7,7 @@ import (
 	"context"
 	"fmt"
 	"strings"
+	"time"
 
 	"charm.land/bubbles/v2/key"
 	"charm.land/bubbles/v2/viewport"
@@ -25,18 +26,22 @@ import (
 type pageScreen struct {
 	text  *views.Text
 	pager viewport.Model
-	// written is the width that the text was made for, 0 while there is none.
+	// written is the width that the text was made for, 0 while there is none, change and at what the
+	// cluster was like then.
 	written int
+	change  int
+	at      time.Time
 	// widest is the length of the longest line.
 	widest int
 	height int
 }
 
-// pageMsg has the text of a page.
+// pageMsg has the text of a page, and the change and the time of the picture that it is of.
 type pageMsg struct {
-	page  *pageScreen
-	text  string
-	width int
+	page          *pageScreen
+	text          string
+	width, change int
+	at            time.Time
 }
 
 func (msg pageMsg) arrive(h *host) tea.Cmd {
@@ -77,13 +82,13 @@ func (s *pageScreen) load(h *host) tea.Cmd {
 		if err != nil {
 			text = err.Error()
 		}
-		return pageMsg{s, style.Recolor(text), width}
+		return pageMsg{s, style.Recolor(text), width, p.Change(), p.Cluster.Snapshot.Now()}
 	}
 }
 
 func (s *pageScreen) set(msg pageMsg) {
 	at := s.pager.YOffset()
-	s.written = msg.width
+	s.written, s.change, s.at = msg.width, msg.change, msg.at
 	s.widest = lipgloss.Width(msg.text)
 	s.pager.SetContent(msg.text)
 	s.pager.SetYOffset(at)
@@ -100,6 +105,9 @@ func (s *pageScreen) actions(h *host) []action {
 		{k.end, keysMove, just(func() { s.pager.GotoBottom() })},
 		{k.left, keysMove, just(func() { s.pager.ScrollLeft(8) })},
 		{k.right, keysMove, just(func() { s.pager.ScrollRight(8) })},
+	}
+	if s.text.Of != nil {
+		actions = append(actions, action{k.copy, keysCloser, func() tea.Cmd { return copyStep(h, s.text.Of) }})
 	}
 	if s.text.Again {
 		actions = append(actions, action{k.again, keysCloser, func() tea.Cmd { return s.load(h) }})
@@ -125,11 +133,20 @@ func (s *pageScreen) foot(h *host) string {
 	if s.widest > s.pager.Width()+s.pager.XOffset() {
 		text += "; " + h.keys.right.Keys()[len(h.keys.right.Keys())-1] + " shows what is on the right"
 	}
+	if s.written > 0 && s.change != h.live.Picture().Change() {
+		text += "; as of " + s.at.Format(time.TimeOnly)
+		if s.text.Again {
+			text += ", " + h.keys.again.Help().Key + " looks again"
+		}
+	}
 	return text
 }
 
 func (s *pageScreen) bindings(h *host) []key.Binding {
 	keys := []key.Binding{h.keys.down, h.keys.pageDown}
+	if s.text.Of != nil {
+		keys = append(keys, h.keys.copy)
+	}
 	if s.text.Again {
 		keys = append(keys, h.keys.again)
 	}

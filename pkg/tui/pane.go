@@ -69,7 +69,7 @@ const (
 // steps are only there, and a large one where it has more columns; 0 for never.
 func paneFrom(id views.ID) int {
 	switch id {
-	case views.Pending, views.Causes, views.Findings:
+	case views.Pending, views.Causes, views.Findings, views.Classes, views.Taints:
 		return paneBeside
 	case views.Overview, views.Nodes, views.Pools, views.Devices, views.Claims, views.Pods:
 		return paneWide
@@ -84,9 +84,11 @@ const paneBeside, paneWide = 110, 150
 func (h *host) paneSize(id views.ID, width, height int) paneRoom {
 	from, choice := paneFrom(id), h.panes[id]
 	beside := paneBeside
-	if id == views.Causes || id == views.Findings {
-		// Their rows are sentences.
+	switch id {
+	case views.Causes, views.Findings, views.Classes, views.Taints:
+		// Their rows are sentences, or long.
 		beside = paneWide
+	default:
 	}
 	share := paneShare + choice.wider
 	switch {
@@ -200,7 +202,7 @@ func (p *pane) besides(l *widget.Look, t *widget.Table, list string, whole bool)
 	room := len(lines)
 	if p.under {
 		// What the list leaves is for the pane, too.
-		if used := t.Count() + 1; !whole && used < room {
+		if used := t.Used(); !whole && used < room {
 			lines = lines[:used]
 		}
 		room += p.height - len(lines)

@@ -25,7 +25,7 @@ func (s *session) paneAt() int {
 func TestPaneOpens(t *testing.T) {
 	for _, width := range []int{120, 160} {
 		s := browse(t, width, 40)
-		for key, want := range map[string]bool{"1": width >= paneWide, "3": width >= paneWide, "4": width >= paneWide, "5": width >= paneWide, "6": true, "7": false, "8": false, "9": width >= paneWide, "0": false} {
+		for key, want := range map[string]bool{"1": width >= paneWide, "3": width >= paneWide, "4": width >= paneWide, "5": width >= paneWide, "6": true, "7": width >= paneWide, "8": width >= paneWide, "9": width >= paneWide, "0": false} {
 			s.keys(key)
 			if s.paneAt() > 0 != want {
 				t.Errorf("%d columns, view %s: a pane at %d, want one: %v", width, key, s.paneAt(), want)
@@ -97,12 +97,12 @@ func TestPaneOfSentences(t *testing.T) {
 func TestPaneOfFreeLines(t *testing.T) {
 	s := browse(t, 80, 24)
 	s.keys("6")
-	s.shows("Outlook: Not by waiting", "1/10 rows, 10 pods")
+	s.shows("1 you   request 4 devices instead of 8 in request gpus (fits on gpu-03)", "1/10 rows, 10 pods")
 	s.keys("9")
 	s.shows("you: request 4 devices")
 	s.lacks("ConstraintUnsatisfiable")
 	s.keys("6", "p")
-	s.lacks("Outlook")
+	s.lacks("1 you   request 4 devices")
 }
 
 // TestRemarkInFreeLines writes what there is to say about a row in the lines below the list, whole,
@@ -110,7 +110,7 @@ func TestPaneOfFreeLines(t *testing.T) {
 func TestRemarkInFreeLines(t *testing.T) {
 	s := browse(t, 80, 24)
 	s.keys("6", "p")
-	s.shows("pcieRoot. Node\ngpu-03 has 8 available, at most 4 with the same resource.kubernetes.io/pcieRoot.\n1/10 rows, 10 pods\n")
+	s.shows("pcieRoot. Node\ngpu-03 has 8 available, at most 4 with the same resource.kubernetes.io/pcieRoot.\n1/10 rows, 10 pods   l shows more columns\n")
 	s.send(tea.WindowSizeMsg{Width: 80, Height: 17})
 	s.shows("1/10 rows, 10 pods   Request gpus")
 }

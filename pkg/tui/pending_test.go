@@ -14,8 +14,10 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
+	"github.com/kubectl-dra/kubectl-dra/internal/fleet"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/live"
+	"github.com/kubectl-dra/kubectl-dra/pkg/tui/widget"
 )
 
 // TestPendingByPod lists pods, the longest waiting first, and explains them with Enter.
@@ -88,8 +90,8 @@ func TestCopyCommand(t *testing.T) {
 func TestPaneUnderList(t *testing.T) {
 	s := browse(t, 80, 40)
 	s.keys("6")
-	s.shows("Request gpus: 8 devices of gpu.example.com", "research/finetune-0")
-	if at := strings.Index(s.screen(), "Request gpus: 8"); at < strings.Index(s.screen(), "research/finetune-0") {
+	s.shows("1 you   request 4 devices", "Request gpus: 8 devices of gpu.example.com", "research/finetune-0")
+	if at := strings.Index(s.screen(), "1 you   request"); at < strings.Index(s.screen(), "research/finetune-0") {
 		t.Errorf("the pane is not under the list:\n%s", s.screen())
 	}
 	s.keys("down")
@@ -106,5 +108,27 @@ func TestPaneUnderList(t *testing.T) {
 	s.rest()
 	s.keys("6", "home", "p")
 	s.shows("Request gpus needs 8 devices", "1/10 rows, 10 pods")
-	s.lacks("Outlook")
+	s.lacks("1 you   request 4 devices")
+}
+
+// TestFitsButWaits says why pods wait that fit, and what to do, in the color of the cause.
+func TestFitsButWaits(t *testing.T) {
+	snap := fleet.Mixed(120)
+	fleet.AddWaiting(snap, 20)
+	snap.TakenAt = snap.TakenAt.Add(time.Hour)
+	s := newSession(t, Options{Source: live.NewFixed(snap), Fixed: true}, 120, 40)
+	s.keys("6")
+	s.shows("cause 1: fit", "kube-scheduler has not looked at", "What to do", "1 admin see whether kube-scheduler runs")
+	for line := range strings.SplitSeq(s.model.View().Content, "\n") {
+		if strings.Contains(line, "cause 1: fit") && !strings.Contains(line, strings.TrimSuffix(s.model.look.Say(widget.Bad, "cause 1: fit"), "\x1b[m")) {
+			t.Errorf("the color of the cause is missing: %q", line)
+		}
+	}
+	s.keys("c")
+	s.shows("sent to the clipboard of the terminal: kubectl get pods -n kube-system")
+	s.keys("1")
+	for !strings.Contains(s.selected(), "team-00/waits") {
+		s.keys("j")
+	}
+	s.shows("admin: see whether kube-scheduler runs")
 }

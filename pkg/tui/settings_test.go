@@ -268,7 +268,7 @@ func themeFile(t *testing.T, text string) (settings, theme string) {
 // and nothing else.
 func TestThemeFile(t *testing.T) {
 	for text, changes := range map[string][]string{
-		"bad: 201\nstrong: {color: \"#010203\", background: bright-red, style: [bold, reverse]}\ntitles: {color: \"#010203\", background: bright-red, style: [bold, reverse]}": {
+		"bad: {color: 201, style: bold}\nstrong: {color: \"#010203\", background: bright-red, style: [bold, reverse]}\ntitles: {color: \"#010203\", background: bright-red, style: [bold, reverse]}": {
 			"\x1b[31m", "\x1b[38;5;201m", "\x1b[1;31m", "\x1b[1;38;5;201m", "\x1b[1m", "\x1b[1;7;38;2;1;2;3;101m",
 		},
 		"good: 202\nwarning: 203\nbusy: {style: faint}\nfaint: blue\ntab: 204\nlevels: [1, 205, 206, 4, 5, 6, 8, 207]": {

@@ -44,6 +44,7 @@ func TestTravelNamesChanges(t *testing.T) {
 		t.Fatal(err)
 	}
 	s := newSession(t, Options{Source: past, Past: past, Fixed: true}, 120, 40)
+	s.shows("recording  2026-09-15")
 	const changed = ": +1 cause, -1"
 	s.keys("3")
 	s.lacks(changed)

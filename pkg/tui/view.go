@@ -21,7 +21,7 @@ const headLines = 2
 // View draws the dashboard.
 func (m *Model) View() tea.View {
 	body := ""
-	if m.live.Problem() != nil && !m.live.Connected() && len(m.stack) == 1 {
+	if m.cannotConnect() {
 		body = m.unreachable()
 	} else {
 		body = m.top().view(m.host)
@@ -31,6 +31,9 @@ func (m *Model) View() tea.View {
 		body = strings.Join(rows[:m.bodyHeight()], "\n")
 	}
 	taken := m.live.Taken(&m.look)
+	if m.opts.Past != nil {
+		taken = m.look.Say(widget.Warning, "recording") + "  " + taken
+	}
 	title := clusterTitle(&m.look, m.opts.Context, m.opts.Name, m.namespace, max(m.width-ansi.StringWidth(taken)-1, 1))
 	head := headLine(&m.look, title, taken, m.width)
 	lines := []string{head, m.where(), body, m.status(), m.foot()}
@@ -55,10 +58,12 @@ func (m *Model) where() string {
 	return pathLine(&m.look, titles, m.width)
 }
 
-// counts returns the numbers beside the names of views: the pods that wait, and the causes.
+// counts returns the numbers beside the names of views: the pods that wait or cannot work with their
+// devices, and the causes.
 func (m *Model) counts() map[views.ID]int {
 	counts := map[views.ID]int{views.Pending: m.live.WaitingPods(m.namespace)}
 	if found := m.causes(); found != nil {
+		counts[views.Pending] += found.Blocked()
 		counts[views.Causes] = len(found.Lines)
 	}
 	return counts
@@ -72,6 +77,9 @@ func (m *Model) status() string {
 	switch {
 	case m.message != "":
 		return m.look.Say(widget.Warning, m.oneLine(m.message))
+	case m.cannotConnect():
+		// The screen says why.
+		return ""
 	case m.line.Asks():
 		return m.look.Say(widget.Faint, m.oneLine(m.line.Help()))
 	case text != "":
@@ -101,6 +109,9 @@ func (m *Model) foot() string {
 		return m.line.View()
 	}
 	bindings := m.top().bindings(m.host)
+	if m.cannotConnect() {
+		bindings = []key.Binding{m.keys.goTo}
+	}
 	if m.opts.Past != nil {
 		bindings = append([]key.Binding{m.keys.later, m.keys.laterCause}, bindings...)
 	}

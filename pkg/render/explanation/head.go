@@ -36,6 +36,14 @@ func writeHead(p *page, e *api.Explanation) {
 		reason = "Result"
 	}
 	p.Field(reason, e.Summary)
+	if fixes := fixesOf(e); p.Opts.Screen && len(fixes) > 0 {
+		first := &fixes[0]
+		text := first.actor + ": " + first.text
+		if first.where != "" {
+			text += " (fits on " + first.where + ")"
+		}
+		p.Field("Fix", text)
+	}
 	if e.OtherScheduler != nil {
 		p.Field("Decides", english.Capitalized(e.OtherScheduler.Message)+".")
 	}

@@ -116,7 +116,7 @@ func writeRemedies(p *page, e *api.Explanation) {
 	}
 	commands := p.Opts.Wide || p.Opts.Commands
 	title := "Remedies (each verified with the scheduler's allocator)"
-	if !commands && slices.ContainsFunc(fixes, func(f fix) bool { return len(f.commands) > 0 }) {
+	if !commands && !p.Opts.Screen && slices.ContainsFunc(fixes, func(f fix) bool { return len(f.commands) > 0 }) {
 		title = "Remedies (each verified with the scheduler's allocator; --commands prints them for the shell)"
 	}
 	p.Heading(title)
@@ -133,7 +133,11 @@ func writeRemedies(p *page, e *api.Explanation) {
 		}
 	}
 	if e.MoreRemedies > 0 {
-		p.Text(t.margin, render.Plain, fmt.Sprintf("and %d more: --all-remedies lists them", e.MoreRemedies))
+		more := fmt.Sprintf("and %d more", e.MoreRemedies)
+		if !p.Opts.Screen {
+			more += ": --all-remedies lists them"
+		}
+		p.Text(t.margin, render.Plain, more)
 	}
 	for _, note := range remedyPods(e, fixes) {
 		p.Text(2+number+render.ColumnGap, render.Plain, note)

@@ -65,6 +65,19 @@ func (c *Causes) RowOf(object api.ObjectRef) *cause.Row {
 	return c.rowOf[object]
 }
 
+// Blocked counts the pods that do not wait for devices and cannot work with them.
+func (c *Causes) Blocked() int {
+	blocked := 0
+	for _, row := range c.Rows {
+		for _, name := range row.Names {
+			if row.Verdict == api.Blocked && row.First.Target.Kind == api.KindPod && !c.waits[api.Ref(api.KindPod, row.Namespace, name)] {
+				blocked++
+			}
+		}
+	}
+	return blocked
+}
+
 // Current reports whether no picture differs from the one in which the causes were found.
 func (c *Causes) Current(p *Picture) bool { return c.of == p.change }
 
@@ -128,6 +141,13 @@ func FindCauses(ctx context.Context, c *cluster.Cluster, namespace string) (*Cau
 			row.First = &shared
 		}
 		row.First = widget.Trim(row.First)
+		if len(row.First.Remedies) == 0 && len(row.First.NextSteps) == 0 {
+			for _, at := range row.Causes {
+				if next := found.Status.Causes[at].NextStep; next != nil {
+					row.First.NextSteps = append(row.First.NextSteps, *next)
+				}
+			}
+		}
 	}
 	return out, found, nil
 }

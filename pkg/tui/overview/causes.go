@@ -34,6 +34,18 @@ func (d *drawing) causes() box {
 		},
 		lines: func(i int) func(int) []string { return rows[i].Lines },
 		rows:  func(width int) (string, []string) { return d.causeRows(width, nil) },
+		rest: func(shown int) string {
+			// Those that ended come last.
+			ended := len(rows) - max(shown, present)
+			switch more := len(rows) - shown - ended; {
+			case ended == 0:
+				return english.Thousands(more) + " more"
+			case more == 0:
+				return english.Thousands(ended) + " ended"
+			default:
+				return english.Thousands(more) + " more, " + english.Thousands(ended) + " ended"
+			}
+		},
 	}
 }
 
@@ -105,6 +117,17 @@ func (d *drawing) causeRows(width int, whole map[int][]string) (titles string, l
 	})
 }
 
+// messageRoom returns the width of the messages of causes.
+func (d *drawing) messageRoom(width int) int {
+	return max(width-totalOf(d.causeColumns(width)), leastName)
+}
+
+// showsAll reports whether a row of the causes has its whole message.
+func (d *drawing) showsAll(b *box, at int) bool {
+	message := render.Escape(d.model.Causes.Rows[at].Message)
+	return b.under[at] != nil || ansi.StringWidth(message) <= d.messageRoom(b.width)
+}
+
 // unfold shows the ends of causes that are cut, as far as groups leave lines for them.
 func (d *drawing) unfold(groups []group, height int) {
 	for i := range groups {
@@ -115,9 +138,9 @@ func (d *drawing) unfold(groups []group, height int) {
 		return
 	}
 	b := &groups[at].boxes[0]
+	room := d.messageRoom(b.width)
 	columns := d.causeColumns(b.width)
 	margin := strings.Repeat(" ", totalOf(columns[:messageColumn]))
-	room := max(b.width-totalOf(columns), leastName)
 	b.under = map[int][]string{}
 	for i := range d.model.Causes.Rows {
 		lines := strings.Split(ansi.Wrap(render.Escape(d.model.Causes.Rows[i].Message), room, ""), "\n")
@@ -173,10 +196,11 @@ func (d *drawing) stuck() box {
 			for i := range s.Rows[shown:] {
 				pods += s.Rows[shown+i].Count
 			}
-			if pods == len(s.Rows)-shown {
-				return ""
+			text := english.Thousands(len(s.Rows)-shown) + " more"
+			if pods != len(s.Rows)-shown {
+				text += " rows, " + english.Count(pods, "pod")
 			}
-			return " rows, " + english.Count(pods, "pod")
+			return text
 		},
 	}
 }

@@ -31,12 +31,22 @@ func (p *Page) remark(l *screen, most int) []string {
 		}
 	}
 	description, step := paragraphs[0], paragraphs[1]
-	described := p.cut(description, max(most-len(step), 1))
-	lines := slices.Concat(described, p.cut(step, most-len(described)))
-	for i := range lines {
-		lines[i] = p.look.Say(widget.Faint, lines[i])
+	if b.name == "causes" && len(step) > 0 && p.showsAll(b, at) {
+		description = nil
 	}
-	return lines
+	least := 1
+	if most == 1 && len(step) > 0 {
+		least = 0
+	}
+	described := p.cut(description, max(most-len(step), least))
+	step = p.cut(step, most-len(described))
+	for i := range described {
+		described[i] = p.look.Say(widget.Faint, described[i])
+	}
+	for i := range step {
+		step[i] = p.look.Actor(step[i])
+	}
+	return slices.Concat(described, step)
 }
 
 // cut cuts the last of so many lines if there are more.
@@ -59,7 +69,9 @@ func (p *Page) details(b *box, at, width int) box {
 		if b.lines != nil && b.lines(at) != nil {
 			text = nil
 			for _, line := range b.lines(at)(max(width-1, 1)) {
-				lines = append(lines, ansi.Truncate(" "+line, width, p.look.Glyphs.More))
+				for _, part := range p.look.Whole(line, width-1) {
+					lines = append(lines, " "+part)
+				}
 			}
 		}
 		for _, paragraph := range text {
@@ -107,7 +119,7 @@ func (d *drawing) aboutClass(c *Class) []string {
 }
 
 func aboutStuck(s *Stuck) []string {
-	return []string{cmp.Or(s.Summary, "not explained yet")}
+	return []string{cmp.Or(s.Summary, "not explained yet"), s.Step}
 }
 
 func (d *drawing) aboutTeam(t *Team) []string {

@@ -44,7 +44,7 @@ type box struct {
 	lines func(i int) func(width int) []string
 	all   any
 	none  string
-	// rest says more about the rows that are not shown, behind their number; nil for nothing.
+	// rest counts the rows that are not shown; nil for their number.
 	rest func(shown int) string
 	// under are the lines of rows that have several: the first is the row, and the others stand under it.
 	under map[int][]string
@@ -122,7 +122,8 @@ func (b *box) wants() int {
 
 // needs returns how many lines come before what others want: for the cells of a map, which are as
 // wide as they can be on a third of the page. Where that is too little for all of them, they get
-// half of it.
+// half of it or, where that is too little, too, and the page is low, a sixth: causes matter more than a
+// part of a map.
 func (b *box) needs(height int) int {
 	if b.cells == nil {
 		return 1
@@ -132,7 +133,13 @@ func (b *box) needs(height int) int {
 			return max(lines, 1)
 		}
 	}
-	return max(min(b.cells.LinesOf(b.width, 1), height/2), 1)
+	if lines := b.cells.LinesOf(b.width, 1); lines <= height/2 {
+		return max(lines, 1)
+	}
+	if height < tall {
+		return max(height/6, 1)
+	}
+	return height / 2
 }
 
 // give sets the height. If that is too little, the last line stands for the rows that

@@ -104,10 +104,10 @@ type Stuck struct {
 	Name  string
 	Count int
 	Asks  string
-	// Answer is the answer in a few words, Reason what these do not say, and Summary the sentence;
-	// empty as long as they are not known.
-	Answer, Reason, Summary string
-	Tone                    widget.Tone
+	// Answer is the answer in a few words, Reason what these do not say, Summary the sentence, and Step
+	// what somebody can do; empty as long as they are not known.
+	Answer, Reason, Summary, Step string
+	Tone                          widget.Tone
 	// Lines draw the answer for the first of them, no line wider than width; nil without one.
 	Lines func(width int) []string
 	Open  any

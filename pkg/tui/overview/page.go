@@ -42,6 +42,11 @@ func (p *Page) Resize(width, height, pane int) {
 // WantsNodes reports whether there is so much room that nodes are shown even if they are few.
 func (p *Page) WantsNodes() bool { return p.width >= wide && p.height >= tall && !p.plain }
 
+// HasMap reports whether the map of nodes is on the page.
+func (p *Page) HasMap() bool {
+	return len(p.model.Nodes) > 0 && slices.ContainsFunc(p.layout().left, func(g group) bool { return g.boxes[0].cells != nil })
+}
+
 // HasPane reports whether there is a pane on the right.
 func (p *Page) HasPane() bool { return p.pane > 0 }
 
@@ -254,11 +259,11 @@ func (p *Page) draw(b *box) []string {
 		}
 	}
 	if hidden := b.count - b.shown; hidden > 0 && b.hasRest() {
-		text := p.look.Glyphs.More + english.Thousands(hidden) + " more"
+		text := english.Thousands(hidden) + " more"
 		if b.rest != nil {
-			text += b.rest(b.shown)
+			text = b.rest(b.shown)
 		}
-		lines = append(lines, p.row("  "+p.look.Say(widget.Faint, text), keys[b.shown], b.width))
+		lines = append(lines, p.row("  "+p.look.Say(widget.Faint, p.look.Glyphs.More+text), keys[b.shown], b.width))
 	}
 	if b.count == 0 {
 		lines = append(lines, p.none(b)...)

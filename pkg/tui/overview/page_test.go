@@ -248,7 +248,13 @@ func TestPane(t *testing.T) {
 		t.Errorf("the pane is not about the selected class:\n%s", text(p))
 	}
 	p = page(100, 24, model(3))
-	if below := strings.Join(strings.Split(text(p), "\n")[22:], "\n"); !strings.HasPrefix(below, "1 node is cordoned: gpu-08\nadmin: uncordon gpu-08") {
+	if view := text(p); !strings.HasSuffix(strings.TrimRight(view, " \n"), "\nadmin: uncordon gpu-08") || strings.Count(view, "1 node is cordoned: gpu-08") != 1 {
+		t.Errorf("the row and the last line do not say all of the selected cause, once:\n%s", view)
+	}
+	m := model(20)
+	m.Causes.Rows[0].Message = "1 node is cordoned" + strings.Repeat(", of which much can be said", 3) + ": gpu-08"
+	p = page(100, 24, m)
+	if below := strings.Join(strings.Split(text(p), "\n")[21:], " "); !strings.Contains(below, m.Causes.Rows[0].Message) || !strings.Contains(below, "admin: uncordon gpu-08") {
 		t.Errorf("the last lines do not say all of the selected cause:\n%s", text(p))
 	}
 }
@@ -383,9 +389,23 @@ func TestLongCauseIsWhole(t *testing.T) {
 	}
 }
 
+// TestEndedCauses counts causes that ended apart from those that there is no room for.
+func TestEndedCauses(t *testing.T) {
+	m := model(20)
+	for i := range 8 {
+		m.Causes.Rows = append(m.Causes.Rows, Cause{Key: fmt.Sprint("more ", i), Number: fmt.Sprint(i + 2), Message: "another cause", Open: "cause"})
+	}
+	for i := range 4 {
+		m.Causes.Rows = append(m.Causes.Rows, Cause{Key: fmt.Sprint("over ", i), Age: "over", Message: "it ended", Open: "cause"})
+	}
+	if view := text(page(80, 24, m)); !strings.Contains(view, " more, 4 ended") {
+		t.Errorf("causes that ended count as more:\n%s", view)
+	}
+}
+
 // TestStepIsNotCut cuts the end of a long cause below the page rather than what to do about it.
 func TestStepIsNotCut(t *testing.T) {
-	m := model(1)
+	m := model(20)
 	m.Causes.Rows[0].Message, m.Causes.Rows[0].Step = strings.Repeat("word ", 80)+"the end", "you: request fewer devices"
 	p := page(80, 24, m)
 	lines := strings.Split(strings.TrimRight(text(p), "\n "), "\n")

@@ -6,6 +6,7 @@ package views
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -55,6 +56,9 @@ func NodeCell(l *widget.Look, n *inventory.Node) widget.HeatCell {
 		cell.Mark, cell.Alone = l.Glyphs.Closed, digit
 	case inventory.DevicesInTrouble:
 		cell.Mark, cell.Alone = l.Glyphs.Tainted, digit
+		if n.Devices.Unhealthy+n.Devices.Unusable > 0 {
+			cell.MarkTone = widget.Bad
+		}
 	case inventory.TaintedNode:
 		cell.Mark, cell.MarkTone = nodeTaintSign, widget.Faint
 	case inventory.NoTrouble:
@@ -67,6 +71,13 @@ const nodeTaintSign = "t"
 
 // NodeGroups draws nodes as cells, in groups; a node is known by its scope.
 func NodeGroups(l *widget.Look, snap *snapshot.Snapshot, nodes []*inventory.Node, by inventory.Grouping, order inventory.Order) []widget.HeatGroup {
+	// The list of nodes has others first.
+	nodes = slices.SortedStableFunc(slices.Values(nodes), func(a, b *inventory.Node) int {
+		if (a.Name == "") != (b.Name == "") {
+			return cmp.Compare(b.Name, a.Name)
+		}
+		return cmp.Compare(a.Scope, b.Scope)
+	})
 	groups := inventory.GroupNodes(snap, nodes, by, order)
 	list := make([]widget.HeatGroup, 0, len(groups))
 	for _, g := range groups {

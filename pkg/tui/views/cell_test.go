@@ -91,3 +91,19 @@ func TestGroupings(t *testing.T) {
 		t.Errorf("it offers %q, want %q", got, want)
 	}
 }
+
+// TestBrokenDevicesAreRed marks nodes with devices that do not work in another color than those with
+// tainted ones.
+func TestBrokenDevicesAreRed(t *testing.T) {
+	l := widget.NewLook(func(string) string { return "" })
+	for want, amend := range map[widget.Tone]func(c *api.DeviceCounts){
+		widget.Warning: func(c *api.DeviceCounts) { c.Tainted = 1 },
+		widget.Bad:     func(c *api.DeviceCounts) { c.Unusable = 1 },
+	} {
+		_, nodes := fleet()
+		amend(&nodes[0].Devices)
+		if cell := NodeCell(&l, nodes[0]); cell.Mark != "!" || cell.MarkTone != want {
+			t.Errorf("the mark is %q in tone %v, want %v", cell.Mark, cell.MarkTone, want)
+		}
+	}
+}

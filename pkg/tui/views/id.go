@@ -31,9 +31,9 @@ func Names() []string {
 	return []string{"overview", "nodes", "pools", "devices", "claims", "pending", "classes", "taints", "causes", "teams"}
 }
 
-// ShortNames fit beside each other on 80 columns, with any of them in full.
+// ShortNames fit beside each other on 80 columns behind their keys, with any of them in full.
 func ShortNames() []string {
-	return []string{"over", "node", "pool", "dev", "clm", "pend", "cls", "tnt", "cause", "team"}
+	return []string{"over", "node", "pool", "dev", "claim", "pending", "class", "taint", "causes", "team"}
 }
 
 // Key returns the digit that shows a view.

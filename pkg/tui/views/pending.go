@@ -35,9 +35,10 @@ type waiting struct {
 	asks  string
 	since time.Time
 	// row has the answer; nil as long as it is not known. answer is that in a few words, and reason
-	// what these do not say.
+	// what these do not say. worst is the first of the causes; nil without any.
 	row            *cause.Row
 	answer, reason string
+	worst          *api.Cause
 }
 
 // pendingContent is the list of what waits, the longest first.
@@ -115,6 +116,9 @@ func (w *waiting) tone() widget.Tone {
 	}
 	switch w.row.Verdict {
 	case api.Fits:
+		if w.worst != nil {
+			return tones(w.worst.Severity)
+		}
 		return widget.Good
 	case api.Blocked, api.Error:
 		return widget.Bad
@@ -136,7 +140,7 @@ func whatWaits(c *cluster.Cluster, inv *inventory.Inventory, known *live.Causes,
 		if row == nil {
 			key = cmp.Or(owner, api.RefTo(api.KindPod, pod))
 		} else {
-			w.answer, w.reason = render.AnswerWords(row, known.Status.Causes), reasonOf(row, known)
+			w.answer, w.reason, w.worst = render.AnswerWords(row, known.Status.Causes), reasonOf(row, known), worstOf(row, known)
 		}
 		i, grouped := at[key]
 		if !grouped {
@@ -182,6 +186,14 @@ func whatWaits(c *cluster.Cluster, inv *inventory.Inventory, known *live.Causes,
 		return cmp.Or(cmp.Compare(unknown(a.since), unknown(b.since)), a.since.Compare(b.since))
 	})
 	return list
+}
+
+// worstOf returns the first cause of a row; nil if it has none.
+func worstOf(row *cause.Row, known *live.Causes) *api.Cause {
+	if len(row.Causes) == 0 {
+		return nil
+	}
+	return &known.Status.Causes[row.Causes[0]]
 }
 
 // reasonOf returns the message of the first cause, which begins with what differs between pods, or
@@ -236,12 +248,31 @@ func (c *pendingContent) Lines(l *widget.Look, row, width int) []string {
 		return nil
 	}
 	head := strings.TrimRight(render.Escape(w.name)+"  "+render.Escape(w.asks), " ")
-	return append([]string{l.Say(widget.Strong, head), ""}, w.lines(l, width)...)
+	return append([]string{l.Say(widget.Strong, head)}, w.lines(l, width)...)
 }
 
 func (w *waiting) lines(l *widget.Look, width int) []string {
 	if w.row == nil {
 		return []string{l.Say(widget.Faint, "not explained yet")}
 	}
-	return widget.BriefLines(l, w.row.First, width)
+	e := w.row.First
+	if w.worst != nil && e.Verdict == api.Fits {
+		// Where it fits does not say why it waits.
+		with := *e
+		with.Summary = w.worst.Message + ". " + e.Summary
+		e = &with
+	}
+	return widget.BriefLines(l, e, width)
+}
+
+// step returns what somebody can do first; empty if nothing is known.
+func (w *waiting) step() string {
+	if w.row == nil {
+		return ""
+	}
+	steps := widget.Steps(w.row.First)
+	if len(steps) == 0 {
+		return ""
+	}
+	return steps[0].Who + ": " + steps[0].Text
 }

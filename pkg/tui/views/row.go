@@ -29,7 +29,7 @@ func RowText(ctx context.Context, p *live.Picture, l *widget.Look, c widget.Cont
 	var lines []string
 	if explained, ok := c.(Explainer); ok {
 		for _, line := range explained.Lines(l, row, width) {
-			lines = append(lines, whole(l, line, width)...)
+			lines = append(lines, l.Whole(line, width)...)
 		}
 		if lines != nil {
 			return lines
@@ -39,6 +39,9 @@ func RowText(ctx context.Context, p *live.Picture, l *widget.Look, c widget.Cont
 	more = l.Recolor(more)
 	if !known {
 		lines = columnLines(l, c, row, shown, width)
+		if title := titleOf(c, row, shown); len(lines) > 0 && title != "" {
+			lines = slices.Insert(lines, 0, l.Say(widget.Strong, ansi.Truncate(title, width, l.Glyphs.More)))
+		}
 	}
 	if len(lines) > 0 {
 		lines = append(lines, "")
@@ -49,16 +52,17 @@ func RowText(ctx context.Context, p *live.Picture, l *widget.Look, c widget.Cont
 	return lines
 }
 
-// whole returns a line on as many lines as it needs. Only words of commands are longer than a line.
-func whole(l *widget.Look, line string, width int) []string {
-	if ansi.StringWidth(line) <= width {
-		return []string{line}
+// titleOf returns the pinned columns of a row; empty if one of them stands among those that are not
+// shown.
+func titleOf(c widget.Content, row int, shown map[int]bool) string {
+	var names []string
+	for column := range min(c.Pinned(), len(c.Columns())) {
+		if !shown[column] {
+			return ""
+		}
+		names = append(names, c.Cell(row, column))
 	}
-	parts := strings.Split(ansi.Hardwrap(ansi.Strip(line), max(width, 1), true), "\n")
-	for i := range parts {
-		parts[i] = l.Say(widget.Faint, parts[i])
-	}
-	return parts
+	return strings.Join(names, "/")
 }
 
 // breaks are where a value that is too long for a line may be cut, besides spaces and hyphens.

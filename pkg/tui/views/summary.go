@@ -221,7 +221,7 @@ func (s *Summary) stuck(o *inventory.Overview) (section overview.Section[overvie
 		w := &list[i]
 		pods += w.count
 		row := overview.Stuck{
-			Wait: w.wait(s.Cluster.Snapshot.Now()), Key: w.name, Name: w.name, Count: w.count, Asks: w.asks, Answer: w.answer, Reason: w.reason, Summary: w.summary(),
+			Wait: w.wait(s.Cluster.Snapshot.Now()), Key: w.name, Name: w.name, Count: w.count, Asks: w.asks, Answer: w.answer, Reason: w.reason, Summary: w.summary(), Step: w.step(),
 			Tone: w.tone(), Open: PlaceBehind(w.item), Item: w.item,
 		}
 		if w.row != nil && len(w.row.Causes) > 0 {

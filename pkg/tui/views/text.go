@@ -27,6 +27,8 @@ type Text struct {
 	Write func(ctx context.Context, p *live.Picture, width int) (string, error)
 	// Again is true if it is worth to write it once more.
 	Again bool
+	// Of is the object that somebody can do something about; nil for none.
+	Of *api.ObjectRef
 }
 
 // errGone is an object that was there when it was selected.
@@ -57,13 +59,14 @@ func WhyText(item any) *Text {
 	return &Text{
 		Name:  "why " + of.Title(),
 		Again: true,
+		Of:    &of,
 		Write: func(ctx context.Context, p *live.Picture, width int) (string, error) {
 			answer, err := p.Explain(ctx, explain.Options{Object: of})
 			if err != nil {
 				return "", err
 			}
 			var text bytes.Buffer
-			err = explanation.Full(&text, answer, render.Options{Width: width, Color: true})
+			err = explanation.Full(&text, answer, render.Options{Width: width, Color: true, Screen: true})
 			return text.String(), err
 		},
 	}

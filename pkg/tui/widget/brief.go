@@ -39,11 +39,25 @@ func Trim(e *api.Explanation) *api.Explanation {
 	return kept
 }
 
-// BriefLines draws an explanation, no line wider than width.
+// BriefLines draws an explanation, no line wider than width: what to do first comes right after the
+// reason, since there may be no room for all.
 func BriefLines(l *Look, e *api.Explanation, width int) []string {
 	d := &drawing{look: l, width: max(width, 10)}
 	d.text(e.Summary, 0, Plain)
+	steps := Steps(e)
+	switch {
+	case len(e.Remedies) > 0:
+		d.heading("What would make it fit")
+	case len(steps) > 0:
+		d.heading("What to do")
+	}
+	if len(steps) > 0 {
+		d.step(1, &steps[0])
+	}
 	if e.Outlook != nil && e.Outlook.Message != "" {
+		if len(steps) > 0 {
+			d.lines = append(d.lines, "")
+		}
 		d.text("Outlook: "+e.Outlook.Message, 0, Faint)
 	}
 	for i := range e.Claims {
@@ -51,7 +65,15 @@ func BriefLines(l *Look, e *api.Explanation, width int) []string {
 			d.funnel(&e.Claims[i].Requests[j], e.Claims[i].Constraints)
 		}
 	}
-	d.remedies(e)
+	if len(steps) > 1 {
+		d.heading("What else")
+	}
+	for i := 1; i < len(steps); i++ {
+		d.step(i+1, &steps[i])
+	}
+	if e.MoreRemedies > 0 {
+		d.text(fmt.Sprintf("and %d more", e.MoreRemedies), 2, Faint)
+	}
 	return d.lines
 }
 
@@ -147,34 +169,19 @@ func merged(rows []api.Rejection) []rejected {
 	return bars
 }
 
-// remedies draws the remedies or, if there are none, the next steps.
-func (d *drawing) remedies(e *api.Explanation) {
-	steps := Steps(e)
-	if len(steps) == 0 {
-		return
-	}
-	d.heading("What would make it fit")
-	if len(e.Remedies) == 0 {
-		d.lines = d.lines[:len(d.lines)-1]
-		d.text("What to do", 0, Strong)
-	}
-	for i := range steps {
-		step := &steps[i]
-		who := fmt.Sprintf("%d %-5s ", i+1, step.Who)
-		lines := strings.Split(ansi.Wrap(render.Escape(step.Text), max(d.width-len(who), 10), ""), "\n")
-		for n, line := range lines {
-			if n > 0 {
-				who = strings.Repeat(" ", len(who))
-			}
-			d.lines = append(d.lines, d.look.Say(Strong, who)+line)
+// step draws a numbered step with its commands.
+func (d *drawing) step(number int, step *Step) {
+	who := fmt.Sprintf("%d %-5s ", number, step.Who)
+	lines := strings.Split(ansi.Wrap(render.Escape(step.Text), max(d.width-len(who), 10), ""), "\n")
+	for n, line := range lines {
+		if n > 0 {
+			who = strings.Repeat(" ", len(who))
 		}
-		for _, command := range step.Commands {
-			for _, line := range Indented(render.Escape(command), 4, d.width) {
-				d.lines = append(d.lines, d.look.Say(Faint, line))
-			}
-		}
+		d.lines = append(d.lines, d.look.Say(Strong, who)+line)
 	}
-	if e.MoreRemedies > 0 {
-		d.text(fmt.Sprintf("and %d more", e.MoreRemedies), 2, Faint)
+	for _, command := range step.Commands {
+		for _, line := range Indented(render.Escape(command), 4, d.width) {
+			d.lines = append(d.lines, d.look.Say(Faint, line))
+		}
 	}
 }

@@ -33,12 +33,14 @@ func TestWrap(t *testing.T) {
 	}
 }
 
-// TestIndented gives room of the margin to a command with a long part.
+// TestIndented gives room of the margin to the long part of a command.
 func TestIndented(t *testing.T) {
 	command := `kubectl patch -p '[{"path":"/spec/devices/requests/0/exactly/count"}]'`
-	for margin, want := range map[int]string{50: `    kubectl patch -p \`, 48: `   kubectl patch -p \`, 30: `kubectl patch -p \`} {
-		if got := Indented(command, 4, margin); got[0] != want {
-			t.Errorf("for a width of %d it is %q, want %q first", margin, got, want)
+	const long = `  "/spec/devices/requests/0/exactly/count"}]'`
+	for width, want := range map[int]string{50: "    " + long, 46: " " + long, 30: long} {
+		got := Indented(command, 4, width)
+		if got[0] != `    kubectl patch -p \` || got[len(got)-1] != want {
+			t.Errorf("for a width of %d it is %q, want %q last", width, got, want)
 		}
 	}
 }
@@ -82,6 +84,13 @@ func TestLines(t *testing.T) {
 	}
 	want := []string{
 		"Request gpus needs 8 devices.",
+		"",
+		"What would make it fit",
+		"1 you   request 4 devices (fits on gpu-03)",
+		`    kubectl -n research patch \`,
+		`      resourceclaimtemplate eight-gpus \`,
+		"      --type=json",
+		"",
 		"Outlook: Never on these nodes.",
 		"",
 		"Request gpus: 8 devices of gpu.example.com",
@@ -90,12 +99,6 @@ func TestLines(t *testing.T) {
 		"-20 ████         tainted\\x1b[2J",
 		" 10 ██           available, at most 4 on one",
 		"                 node (gpu-03)",
-		"",
-		"What would make it fit",
-		"1 you   request 4 devices (fits on gpu-03)",
-		`    kubectl -n research patch \`,
-		`      resourceclaimtemplate eight-gpus \`,
-		"      --type=json",
 	}
 	if !slices.Equal(lines, want) {
 		t.Errorf("it is\n%s", strings.Join(lines, "\n"))

@@ -25,20 +25,26 @@ func (l *Look) Heading(width int, title string, remarks []string, columns string
 
 const headingGap = "  "
 
-// Fitting returns the remarks that have room in a width beside each other; if none has, the first of
-// them, cut.
+// Fitting returns the remarks that have room in a width beside each other, with a sign for the others
+// where there is room for it, too; if no remark has room, the first of them, cut.
 func (l *Look) Fitting(remarks []string, width int) string {
 	remarks = slices.DeleteFunc(slices.Clone(remarks), func(remark string) bool { return remark == "" })
-	text := ""
+	if all := strings.Join(remarks, headingGap); all == "" || ansi.StringWidth(all) <= width {
+		return all
+	}
+	text, more := "", " "+l.Say(Faint, l.Glyphs.More)
 	for _, remark := range remarks {
 		if with := strings.TrimPrefix(text+headingGap+remark, headingGap); ansi.StringWidth(with) <= width {
 			text = with
 		}
 	}
-	if text == "" && len(remarks) > 0 && width > 0 {
-		return ansi.Truncate(remarks[0], width, l.Glyphs.More)
+	switch {
+	case text != "" && ansi.StringWidth(text+more) <= width:
+		return text + more
+	case text != "":
+		return text
 	}
-	return text
+	return ansi.Truncate(remarks[0], max(width, 0), l.Glyphs.More)
 }
 
 // fromGap returns the end of a text that has room in a width: from its beginning, or from a gap.

@@ -68,8 +68,8 @@ type HeatMap struct {
 type heatShape struct {
 	// names and notes are the widths of the names and the notes of groups, 0 without any.
 	names, notes int
-	// cell is the width of a cell, columns how many of them are on a line of a group.
-	cell, columns int
+	// cell is the width of a cell, gap the room after it, columns how many cells are on a line of a group.
+	cell, gap, columns int
 	// beside is how many groups are on a line, lines how many lines there are.
 	beside, lines int
 }
@@ -86,20 +86,11 @@ const (
 )
 
 // step returns the width of a cell and the room after it.
-func (s *heatShape) step() int {
-	if s.cell == 1 {
-		return 1
-	}
-	return s.cell + 1
-}
+func (s *heatShape) step() int { return s.cell + s.gap }
 
 // block returns the width of a group.
 func (s *heatShape) block() int {
-	width := s.columns * s.step()
-	if s.cell > 1 {
-		width--
-	}
-	return width + s.before() + s.after()
+	return s.columns*s.step() - s.gap + s.before() + s.after()
 }
 
 // before and after return the widths of the name and the note with the gaps beside them.
@@ -129,10 +120,12 @@ func (m *HeatMap) Set(groups []HeatGroup) {
 	m.Choose(m.key)
 }
 
-// arrange makes the cells as wide as they can be if all are to be seen.
+// arrange makes the cells as wide as they can be if all are to be seen or, where there is too little
+// room for that, if no fewer are seen.
 func (m *HeatMap) arrange() {
-	for cell := MaxCell; cell > 0; cell-- {
-		if m.shape = m.fit(m.width, cell); m.shape.lines > m.height {
+	most := max(m.height, m.fit(m.width, 1, 0).lines)
+	for _, size := range []struct{ cell, gap int }{{MaxCell, 1}, {3, 1}, {2, 1}, {2, 0}, {1, 0}} {
+		if m.shape = m.fit(m.width, size.cell, size.gap); m.shape.lines > most {
 			continue
 		}
 		if len(m.groups) <= m.height && m.shape.beside > 1 {
@@ -144,11 +137,11 @@ func (m *HeatMap) arrange() {
 }
 
 // LinesOf returns how many lines all cells take in a width, if each of them has a width.
-func (m *HeatMap) LinesOf(width, cell int) int { return m.fit(width, cell).lines }
+func (m *HeatMap) LinesOf(width, cell int) int { return m.fit(width, cell, min(cell-1, 1)).lines }
 
-// fit puts cells of a width into lines.
-func (m *HeatMap) fit(width, cell int) heatShape {
-	s := heatShape{cell: cell, columns: 1}
+// fit puts cells of a width into lines, with a gap between them.
+func (m *HeatMap) fit(width, cell, gap int) heatShape {
+	s := heatShape{cell: cell, gap: gap, columns: 1}
 	for i := range m.groups {
 		g := &m.groups[i]
 		s.names = max(s.names, ansi.StringWidth(render.Escape(g.Name)))
@@ -162,7 +155,7 @@ func (m *HeatMap) fit(width, cell int) heatShape {
 		s.lines = (len(m.groups) + s.beside - 1) / s.beside
 		return s
 	}
-	s.beside, s.columns = 1, max((room-s.before()-s.after())/s.step(), 1)
+	s.beside, s.columns = 1, max((room+s.gap-s.before()-s.after())/s.step(), 1)
 	for i := range m.groups {
 		s.lines += s.linesOf(&m.groups[i])
 	}
@@ -358,7 +351,7 @@ func (m *HeatMap) draw(l *Look, group, from int, cursor bool) string {
 		}
 		text.WriteString(Padded(name, s.before()))
 	}
-	between := strings.Repeat(" ", s.step()-s.cell)
+	between := strings.Repeat(" ", s.gap)
 	to := min(from+s.columns, len(g.Cells))
 	for at := from; at < to; {
 		// Cells with one tone are drawn at once.

@@ -42,9 +42,9 @@ func lines(m *HeatMap) []string {
 
 // TestLines wraps groups that are longer than a line, and puts notes under each other.
 func TestHeatMapLines(t *testing.T) {
-	m := mapOf(30, 5, 3, 14)
+	m := mapOf(30, 3, 3, 14)
 	want := []string{
-		" rack-0  ▇▇▇         3 nodes", " rack-1  ▇▇▇▇▇▇▇▇▇▇  14 nodes", "         ▇▇▇▇", "", "",
+		" rack-0  ▇▇▇         3 nodes", " rack-1  ▇▇▇▇▇▇▇▇▇▇  14 nodes", "         ▇▇▇▇",
 	}
 	if got := lines(m); !slices.Equal(got, want) {
 		t.Errorf("it is\n%s", strings.Join(got, "\n"))
@@ -61,7 +61,11 @@ func TestHeatMapFillsRoom(t *testing.T) {
 	}{
 		{40, 2, []int{3, 2}, []string{" rack-0  ▇▇▇▇ ▇▇▇▇ ▇▇▇▇  3 nodes", " rack-1  ▇▇▇▇ ▇▇▇▇       2 nodes"}},
 		{60, 2, []int{3, 2, 2, 1}, []string{" rack-0  ▇▇ ▇▇ ▇▇  3 nodes    rack-1  ▇▇ ▇▇     2 nodes", " rack-2  ▇▇ ▇▇     2 nodes    rack-3  ▇▇        1 nodes"}},
-		{80, 1, []int{3, 2, 2}, []string{" rack-0  ▇▇▇  3 nodes    rack-1  ▇▇   2 nodes    rack-2  ▇▇   2 nodes"}},
+		{80, 1, []int{3, 2, 2}, []string{" rack-0  ▇▇▇▇▇▇  3 nodes    rack-1  ▇▇▇▇    2 nodes    rack-2  ▇▇▇▇    2 nodes"}},
+		{72, 1, []int{3, 2, 2}, []string{" rack-0  ▇▇▇  3 nodes    rack-1  ▇▇   2 nodes    rack-2  ▇▇   2 nodes"}},
+		{30, 5, []int{3, 14}, []string{" rack-0  ▇▇▇▇▇▇      3 nodes", " rack-1  ▇▇▇▇▇▇▇▇▇▇  14 nodes", "         ▇▇▇▇▇▇▇▇▇▇", "         ▇▇▇▇▇▇▇▇", ""}},
+		// One sign would show no more of them.
+		{30, 2, []int{3, 2, 2}, []string{" rack-0  ▇▇▇ ▇▇▇ ▇▇▇  3 nodes", " rack-1  ▇▇▇ ▇▇▇      2 nodes"}},
 	} {
 		if got := lines(mapOf(c.width, c.height, c.sizes...)); !slices.Equal(got, c.want) {
 			t.Errorf("%dx%d is\n%s", c.width, c.height, strings.Join(got, "\n"))
@@ -92,7 +96,7 @@ func TestHeatMapClick(t *testing.T) {
 func TestHeatMapCursor(t *testing.T) {
 	l := NewLook(func(string) string { return "" })
 	for _, glyph := range []string{"▁", "█", "!"} {
-		for width, want := range map[int]string{44: "XXXX [XX] XXXX", 31: "XXX [X] XXX", 28: "XX ›X XX", 23: "X›X"} {
+		for width, want := range map[int]string{44: "XXXX [XX] XXXX", 31: "XXX [X] XXX", 28: "XX ›X XX", 26: "XX›XXX", 23: "X›X"} {
 			m := mapOf(width, 1, 3)
 			for i := range m.groups[0].Cells {
 				m.groups[0].Cells[i].Glyph = glyph
@@ -113,7 +117,7 @@ func TestHeatMapCursor(t *testing.T) {
 
 // TestMove moves between cells, lines and groups.
 func TestMove(t *testing.T) {
-	m := mapOf(30, 5, 3, 14)
+	m := mapOf(30, 3, 3, 14)
 	for _, step := range []struct {
 		move func()
 		want string

@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/charmbracelet/x/ansi"
+
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 )
 
@@ -39,6 +41,16 @@ func Steps(e *api.Explanation) []Step {
 		}
 	}
 	return steps[:min(len(steps), maxSteps)]
+}
+
+// Actor marks who can act at the beginning of a step that names them, as in "you: delete it".
+func (l *Look) Actor(step string) string {
+	for _, who := range []string{"you:", "admin:", "wait:"} {
+		if text, ok := strings.CutPrefix(step, who); ok {
+			return l.Say(Strong, who) + text
+		}
+	}
+	return step
 }
 
 func who(actor string) string {
@@ -84,17 +96,29 @@ func Wrap(command string, width int) []string {
 	return append(lines, line.String())
 }
 
-// Indented wraps a command behind a margin. The margin is smaller where the longest line needs its
-// room.
+// Indented wraps a command behind a margin, which is smaller for lines that need its room.
 func Indented(command string, margin, width int) []string {
 	lines := Wrap(command, width-margin)
-	for _, line := range lines {
-		margin = max(min(margin, width-len(line)), 0)
-	}
-	for i := range lines {
-		lines[i] = strings.Repeat(" ", margin) + lines[i]
+	for i, line := range lines {
+		lines[i] = strings.Repeat(" ", max(min(margin, width-len(line)), 0)) + line
 	}
 	return lines
+}
+
+// Whole returns a line on as many lines as it needs. Only words of commands are longer than a line.
+func (l *Look) Whole(line string, width int) []string {
+	if ansi.StringWidth(line) <= width {
+		return []string{line}
+	}
+	text, tone := ansi.Strip(line), Plain
+	if text != line {
+		tone = Faint
+	}
+	parts := strings.Split(ansi.Hardwrap(text, max(width, 1), true), "\n")
+	for i := range parts {
+		parts[i] = l.Say(tone, parts[i])
+	}
+	return parts
 }
 
 // jsonParts cuts JSON in single quotation marks after its commas and colons, where it may have

@@ -35,6 +35,8 @@ type Table struct {
 	widths []int
 	// changed has the times until which changed rows are marked.
 	changed map[string]time.Time
+	// unfolds is the column whose texts go on below their rows, counted from 1; 0 for none.
+	unfolds int
 }
 
 const (
@@ -168,8 +170,14 @@ func (t *Table) LetGo() { t.content, t.rows, t.wanted = nil, nil, t.key }
 // Click handles a click on a line below the titles: it selects the row there, and reports
 // whether it was selected already.
 func (t *Table) Click(y int) (again bool) {
-	at := t.first + y - 1
-	if at >= len(t.rows) || y > t.Lines() {
+	if y > t.Lines() {
+		return false
+	}
+	at, below := t.first, t.below()
+	for line := y - 1; line >= max(len(below[at]), 1); at++ {
+		line -= max(len(below[at]), 1)
+	}
+	if at >= len(t.rows) {
 		return false
 	}
 	if at == t.cursor {
@@ -216,6 +224,9 @@ func (t *Table) Scroll(by int) {
 	}
 	t.leftmost = min(max(t.leftmost+by, 0), max(len(t.content.Columns())-t.content.Pinned()-1, 0))
 }
+
+// HasMore reports whether there are columns on the right that are not shown, or more of the last one.
+func (t *Table) HasMore() bool { return t.content != nil && !t.whole(t.layout()) }
 
 // whole reports whether the last column is shown in full.
 func (t *Table) whole(places []place) bool {
@@ -282,6 +293,38 @@ func (t *Table) widened(places []place) []place {
 	return places
 }
 
+// Unfold lets the texts of a column that are cut go on below their rows, as far as there are lines
+// that no row needs; of a negative column, none do.
+func (t *Table) Unfold(column int) { t.unfolds = column + 1 }
+
+// below returns the lines of texts that go on below their rows, by the place of the row.
+func (t *Table) below() map[int][]string {
+	spare := t.Lines() - len(t.rows)
+	if t.unfolds == 0 || spare <= 0 || t.content == nil {
+		return nil
+	}
+	lines := map[int][]string{}
+	for _, p := range t.layout() {
+		for at := 0; p.column == t.unfolds-1 && at < len(t.rows); at++ {
+			text := strings.Split(ansi.Wrap(t.cell(t.rows[at], p.column), p.width, ""), "\n")
+			if more := len(text) - 1; more > 0 && more <= spare {
+				lines[at] = text
+				spare -= more
+			}
+		}
+	}
+	return lines
+}
+
+// Used returns how many lines there are with titles or rows.
+func (t *Table) Used() int {
+	used := 1 + len(t.rows)
+	for _, lines := range t.below() {
+		used += len(lines) - 1
+	}
+	return min(used, t.height)
+}
+
 // Whole returns the columns that show all of their text in the row with the cursor.
 func (t *Table) Whole() map[int]bool {
 	whole := map[int]bool{}
@@ -332,8 +375,9 @@ func (t *Table) View(l *Look, sortBy int, descending bool, now time.Time) string
 	t.measure(sortBy)
 	places := t.layout()
 	lines = append(lines, t.titles(l, places, sortBy, descending))
+	below := t.below()
 	for i := t.first; i < min(t.first+t.Lines(), len(t.rows)); i++ {
-		lines = append(lines, t.line(l, places, i, now))
+		lines = append(lines, t.line(l, places, i, now, below[i])...)
 	}
 	for len(lines) < t.height {
 		lines = append(lines, "")
@@ -366,7 +410,8 @@ func (t *Table) titles(l *Look, places []place, sortBy int, descending bool) str
 	return l.Header.Render(ansi.Truncate(line.String(), t.width, ""))
 }
 
-func (t *Table) line(l *Look, places []place, at int, now time.Time) string {
+// line draws a row, and the lines of a text that goes on below it.
+func (t *Table) line(l *Look, places []place, at int, now time.Time, below []string) []string {
 	row := t.rows[at]
 	mark := " "
 	if until, ok := t.changed[t.content.Key(row)]; ok && now.Before(until) {
@@ -380,17 +425,28 @@ func (t *Table) line(l *Look, places []place, at int, now time.Time) string {
 		line.WriteString(" ")
 	}
 	line.WriteString(mark)
+	var lines []string
 	for i, p := range places {
-		text := t.fitted(l, t.cell(row, p.column), p, i == len(places)-1)
+		text := t.cell(row, p.column)
+		if p.column == t.unfolds-1 && len(below) > 0 {
+			text = below[0]
+			for _, more := range below[1:] {
+				lines = append(lines, strings.Repeat(" ", p.from)+t.content.Paint(l, row, p.column, more))
+			}
+		}
+		text = t.fitted(l, text, p, i == len(places)-1)
 		line.WriteString(t.content.Paint(l, row, p.column, text))
 		if i < len(places)-1 {
 			line.WriteString(strings.Repeat(" ", gap))
 		}
 	}
-	if !selected {
-		return line.String()
+	lines = slices.Insert(lines, 0, line.String())
+	for i := range lines {
+		if selected {
+			lines[i] = l.Select(Padded(lines[i], t.width))
+		}
 	}
-	return l.Select(Padded(line.String(), t.width))
+	return lines
 }
 
 // fitted cuts a text, or fills it up, to the width of its column; numbers stand
