@@ -310,7 +310,7 @@ func TestChangesSinceLooked(t *testing.T) {
 func TestFilterOnFirstPage(t *testing.T) {
 	s := browse(t, 120, 40)
 	s.keys("/", `"cordoned`, "enter")
-	s.shows("[9 causes:13]", "1/1 of 13 causes, filter cordoned", "1 node is cordoned: gpu-08")
+	s.shows("[9 causes:13]", "filter cordoned   1/1 of 13 causes", "esc all rows", "1 node is cordoned: gpu-08")
 	// Pods that suffer are found, too.
 	s.keys("esc", "/", `"vision/calib`, "enter")
 	s.shows("1/1 of 13 causes", "pool gpu-09 of driver gpu.example.com is incomplete")

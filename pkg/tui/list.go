@@ -484,8 +484,19 @@ func (s *listScreen) unfolds() int {
 // oneMoment stands where something is being worked out.
 func oneMoment(h *host) string { return h.look.Say(widget.Faint, "One moment"+h.look.Glyphs.More) }
 
-// foot says how many rows there are, and what narrows them down.
+// foot says what narrows the rows down, and how many there are.
 func (s *listScreen) foot(h *host) string {
+	rows := s.rowsText(h)
+	if s.shown.Filter == "" {
+		return rows
+	}
+	// Whoever comes back to the list has to see it before the numbers.
+	filter := h.look.Say(widget.Strong, "filter "+render.Escape(s.shown.Filter))
+	return ansi.Truncate(filter+"   "+rows, h.width, h.look.Glyphs.More)
+}
+
+// rowsText says how many rows there are, in which order, and of when.
+func (s *listScreen) rowsText(h *host) string {
 	if s.problem != nil {
 		return h.look.Say(widget.Bad, h.oneLine(s.problem.Error()))
 	}
@@ -517,9 +528,6 @@ func (s *listScreen) foot(h *host) string {
 	}
 	if s.shown.Namespace != "" {
 		text += ", namespace " + s.shown.Namespace
-	}
-	if s.shown.Filter != "" {
-		text += ", filter " + s.shown.Filter
 	}
 	if columns := shown.Columns(); s.shown.SortBy >= 0 && s.shown.SortBy < len(columns) {
 		text += ", by " + columns[s.shown.SortBy]
@@ -578,6 +586,11 @@ func causesAge(h *host, known *live.Causes) string {
 func (s *listScreen) bindings(h *host) []key.Binding {
 	k := &h.keys
 	keys := []key.Binding{k.enter}
+	if s.shown.Filter != "" {
+		all := k.back
+		all.SetHelp(all.Help().Key, "all rows")
+		keys = append(keys, all)
+	}
 	switch s.id {
 	case views.Devices, views.Claims, views.Pending, views.Causes, views.Findings, views.Pods:
 		keys = append(keys, k.why)

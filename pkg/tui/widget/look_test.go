@@ -202,7 +202,7 @@ func TestSelect(t *testing.T) {
 		t.Errorf("the text is another one: %q", ansi.Strip(selected))
 	}
 	_, after, _ := strings.Cut(selected, "b")
-	if !strings.HasPrefix(after, "\x1b[m\x1b[7m") || !strings.Contains(selected, "31m") {
+	if !strings.HasPrefix(after, "\x1b[m\x1b[7m") || !strings.Contains(selected, "\x1b[91m") {
 		t.Errorf("the color, or the mark behind it, is lost: %q", selected)
 	}
 	if got, want := l.Select("x "+l.Say(Busy, "██")+" y"), "\x1b[7mx\x1b[27m \x1b[36m██\x1b[m \x1b[7my\x1b[27m\x1b[m"; got != want {

@@ -103,16 +103,17 @@ const (
 func Themes() []string { return []string{ThemeDefault, ThemeColorBlind, ThemeLight} }
 
 // NewTheme returns one of [Themes]. The default has the colors that the terminal's own theme
-// defines, and a scale that can be seen on any background. The others know theirs: color-blind is
-// for a dark one and tells by blue, yellow and brightness what others tell by green and red.
+// defines, and a scale that can be seen on any background, from gray to blue: what needs somebody
+// stands out from it. The others know theirs: color-blind is for a dark one and tells by blue, yellow
+// and brightness what others tell by green and red.
 func NewTheme(name string) *Theme {
 	t := &Theme{
 		Styles: map[string]Style{
 			"faint": {Faint: true}, "strong": {Bold: true},
-			"good": {Color: lipgloss.Green}, "busy": {Color: lipgloss.Cyan}, "warning": {Color: lipgloss.Yellow}, "bad": {Color: lipgloss.Red, Bold: true},
+			"good": {Color: lipgloss.Green}, "busy": {Color: lipgloss.Cyan}, "warning": {Color: lipgloss.Yellow}, "bad": {Color: lipgloss.BrightRed},
 			styleTab: {Bold: true, Reverse: true}, styleTitles: {Bold: true},
 		},
-		Scale: scale(29, 30, 31, 33, 99, 134, 170, 164),
+		Scale: scale(102, 66, 30, 67, 31, 68, 32, 33),
 		Scale16: [Levels]color.Color{
 			lipgloss.BrightGreen, lipgloss.Green, lipgloss.BrightCyan, lipgloss.Cyan, lipgloss.BrightBlue, lipgloss.Blue, lipgloss.BrightMagenta, lipgloss.Magenta,
 		},
