@@ -44,13 +44,15 @@ func TestTravelNamesChanges(t *testing.T) {
 		t.Fatal(err)
 	}
 	s := newSession(t, Options{Source: past, Past: past, Fixed: true}, 120, 40)
-	s.shows("recording  2026-09-15")
+	s.lacks("back at")
 	const changed = ": +1 cause, -1"
 	s.keys("3")
 	s.lacks(changed)
 	s.keys("]")
 	s.shows("since ", changed)
+	s.lacks("back at")
 	s.keys("[")
+	s.shows("back at  2026-09-15")
 	s.shows("back from ", changed)
 	for _, view := range []string{"9", "1"} {
 		s.keys(view)

@@ -31,8 +31,8 @@ func (m *Model) View() tea.View {
 		body = strings.Join(rows[:m.bodyHeight()], "\n")
 	}
 	taken := m.live.Taken(&m.look)
-	if m.opts.Past != nil {
-		taken = m.look.Say(widget.Warning, "recording") + "  " + taken
+	if m.opts.Past != nil && m.opts.Past.WentBack() {
+		taken = m.look.Say(widget.Warning, "back at") + "  " + taken
 	}
 	title := clusterTitle(&m.look, m.opts.Context, m.opts.Name, m.namespace, max(m.width-ansi.StringWidth(taken)-1, 1))
 	head := headLine(&m.look, title, taken, m.width)

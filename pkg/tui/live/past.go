@@ -38,6 +38,8 @@ type Past struct {
 
 	mu  sync.Mutex
 	now recording.Moment
+	// back is true if a later moment than now was shown.
+	back bool
 }
 
 const (
@@ -214,8 +216,15 @@ func (p *Past) readBefore() error {
 
 func (p *Past) turn(to recording.Moment) {
 	p.mu.Lock()
-	p.now = to
+	p.now, p.back = to, len(p.after) > 0
 	p.mu.Unlock()
+}
+
+// WentBack reports whether a later moment was shown.
+func (p *Past) WentBack() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.back
 }
 
 // same reports whether two snapshots have the same objects.
