@@ -229,3 +229,217 @@ type PlacementClaim struct {
 	PodClaim string            `json:"podClaim,omitempty"`
 	Devices  []AllocatedDevice `json:"devices"`
 }
+
+// ExplanationList is printed when several targets were asked for.
+//
+// +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
+type ExplanationList struct {
+	metav1.TypeMeta `json:",inline"`
+
+	// Items has one explanation for each target, in the order asked.
+	Items []Explanation `json:"items"`
+}
+
+// NodeExplanation describes one node that was asked about.
+type NodeExplanation struct {
+	Name string `json:"name"`
+	// Misfits are all conditions that keep the pod away, whatever devices there are.
+	Misfits []NodeMisfit `json:"misfits,omitempty"`
+	// Pools are the pools that the node can reach, in the allocator's order.
+	Pools []ReachablePool `json:"pools,omitempty"`
+	// AllocatorVerdict is the allocator's verdict without the misfits, empty if all claims
+	// have their devices. Code and Message give the reason if devices are missing.
+	AllocatorVerdict Verdict `json:"allocatorVerdict,omitempty"`
+	Code             Code    `json:"code,omitempty"`
+	Message          string  `json:"message,omitempty"`
+}
+
+// NodeMisfit is a condition that keeps a pod away from a node.
+type NodeMisfit struct {
+	Code     Code     `json:"code"`
+	Message  string   `json:"message"`
+	Evidence Evidence `json:"evidence"`
+}
+
+// ReachablePool is a pool as the allocator sees it from one node.
+type ReachablePool struct {
+	Driver string `json:"driver"`
+	Name   string `json:"name"`
+	// Generation is the generation that counts for the node, 0 if none does.
+	Generation int64 `json:"generation"`
+	// Slices counts the published slices of the newest generation, ExpectedSlices the
+	// expected ones.
+	Slices         int   `json:"slices"`
+	ExpectedSlices int64 `json:"expectedSlices"`
+	// Devices counts the devices for the node.
+	Devices int `json:"devices"`
+	// Usable reports whether the allocator takes devices from the pool.
+	Usable bool `json:"usable"`
+	// Code and Message give the reason if the allocator does not use the pool, or leaves
+	// out a part of it.
+	Code    Code   `json:"code,omitempty"`
+	Message string `json:"message,omitempty"`
+	// Evidence proves it.
+	Evidence *Evidence `json:"evidence,omitempty"`
+}
+
+// Members counts the pods of a workload or a PodGroup. Waiting pods are decided one after
+// another: a pod that fits has its node and its devices before the next one is looked at.
+type Members struct {
+	// Desired is the desired number of pods at the same time; absent if nothing says so.
+	Desired *int32 `json:"desired,omitempty"`
+	// Existing counts the existing pods that have not ended.
+	Existing int `json:"existing"`
+	// WithDevices counts the pods whose claims are all allocated.
+	WithDevices int `json:"withDevices"`
+	// Waiting counts the pods that wait for devices. Before there are any pods, all of them
+	// wait.
+	Waiting int `json:"waiting"`
+	// FitNow counts the waiting pods that fit now, one after another.
+	FitNow int `json:"fitNow"`
+	// Group is the PodGroup that they belong to, if any.
+	Group *MemberGroup `json:"group,omitempty"`
+	// Kinds groups all pods by equal pods with one answer, starting with pods that do not
+	// fit.
+	Kinds []MemberKind `json:"kinds,omitempty"`
+	// Prospects are conditions under which all of them would fit, if not all do. Changes of
+	// manifests for that are in remedies.
+	Prospects []MemberProspect `json:"prospects,omitempty"`
+}
+
+// MemberGroup is a PodGroup (scheduling.k8s.io).
+type MemberGroup struct {
+	// Name is the name of the PodGroup, in the namespace of the target.
+	Name string `json:"name"`
+	// MinCount is the number of pods of a gang that are scheduled at the same time or not
+	// at all; absent if the group is no gang.
+	MinCount *int32 `json:"minCount,omitempty"`
+	// Existing counts the existing pods of the group, including pods of other targets.
+	Existing int `json:"existing"`
+	// Fit counts the pods of the group that have a node or get one.
+	Fit int `json:"fit"`
+	// Fits is true if the scheduler places the group: for a gang, if MinCount pods have a
+	// node or get one at the same time, and enough groups of each of Composites do.
+	Fits bool `json:"fits"`
+	// Parent is the CompositePodGroup that the group belongs to, empty if there is none.
+	Parent string `json:"parent,omitempty"`
+	// Composites are the CompositePodGroups that it is placed with, the nearest first;
+	// empty if there are none, or if they are not known.
+	Composites []CompositeGroup `json:"composites,omitempty"`
+	// Claims are the claims that all pods of the group share, by the names of their
+	// entries.
+	Claims []string `json:"claims,omitempty"`
+}
+
+// CompositeGroup is a CompositePodGroup (scheduling.k8s.io).
+type CompositeGroup struct {
+	// Name is the name of the CompositePodGroup, in the namespace of the target.
+	Name string `json:"name"`
+	// MinGroupCount is the number of its groups that are scheduled at the same time or not
+	// at all; absent if it is no gang, where one is enough.
+	MinGroupCount *int32 `json:"minGroupCount,omitempty"`
+	// Groups counts its groups, Fit the groups of which enough pods have a node or get one.
+	Groups int `json:"groups"`
+	Fit    int `json:"fit"`
+	// Fits is true if enough of them do.
+	Fits bool `json:"fits"`
+}
+
+// MemberKind is a group of pods that are equal to the scheduler and have the same answer.
+type MemberKind struct {
+	// Count is the number of pods.
+	Count int `json:"count"`
+	// Names are the names of the first pods, at most ten.
+	Names []string `json:"names"`
+	// Verdict is Allocated, Fits, DoesNotFit, Blocked, Error or Undetermined.
+	Verdict Verdict `json:"verdict"`
+	// Code is the dominant reason of a pod that does not fit.
+	Code Code `json:"code,omitempty"`
+	// Message says why they do not fit.
+	Message string `json:"message,omitempty"`
+	// Nodes are the first nodes that they have or get, at most ten.
+	Nodes []string `json:"nodes,omitempty"`
+	// NodeCount counts the nodes that they have or get.
+	NodeCount int `json:"nodeCount,omitempty"`
+}
+
+// MemberProspect reports whether all members fit under a condition, decided one after another.
+type MemberProspect struct {
+	// Condition is LowerPrioritiesGone, ClaimsReleased or MoreNodes.
+	Condition Condition `json:"condition"`
+	// Verdict is Fits if all of them fit then, else DoesNotFit.
+	Verdict Verdict `json:"verdict"`
+	// Fit counts the members that have devices or get them then.
+	Fit int `json:"fit"`
+	// NodeCount is the smallest number of more nodes that is enough, for MoreNodes.
+	NodeCount int `json:"nodeCount,omitempty"`
+	// Like is the model of the new nodes, for MoreNodes.
+	Like string `json:"like,omitempty"`
+}
+
+// WhyHere explains a pod's node and devices: it has the scheduler's options if it had to
+// place the pod again, in the cluster as it is now, with the devices of the pod released.
+type WhyHere struct {
+	// Node is the node of the pod.
+	Node string `json:"node"`
+	// FitsHere is set if the pod would fit on its node again.
+	FitsHere bool `json:"fitsHere"`
+	// Nodes puts every node into exactly one group, as in Explanation.nodes. Which of the
+	// fitting nodes the scheduler takes depends on the scores of all its plugins.
+	Nodes []NodeGroup `json:"nodes,omitempty"`
+	// NodeCount counts the nodes in all groups.
+	NodeCount int `json:"nodeCount"`
+	// NotEvaluated lists features of the pod that may keep it from nodes and were not
+	// evaluated.
+	NotEvaluated []string `json:"notEvaluated,omitempty"`
+	// Alternatives has the requests with a prioritized list.
+	Alternatives []ChosenAlternative `json:"alternatives,omitempty"`
+	// Smaller has the devices for which a smaller one would be enough.
+	Smaller []SmallerDevice `json:"smaller,omitempty"`
+}
+
+// ChosenAlternative is the alternative of a prioritized list that a claim got.
+type ChosenAlternative struct {
+	// Claim and Request name the request.
+	Claim   string `json:"claim"`
+	Request string `json:"request"`
+	// Chosen is the name of the alternative, Position its place in the list, from 1.
+	Chosen   string `json:"chosen"`
+	Position int    `json:"position"`
+	// Count counts the alternatives of the list.
+	Count int `json:"count"`
+	// Earlier are the alternatives before it.
+	Earlier []EarlierAlternative `json:"earlier,omitempty"`
+}
+
+// EarlierAlternative is an alternative that was passed over.
+type EarlierAlternative struct {
+	// Name is the name of the alternative, with its request.
+	Name string `json:"name"`
+	// FitsNow is set if it is available on the node now: something has changed since.
+	FitsNow bool `json:"fitsNow,omitempty"`
+	// Code and Message say why it could not.
+	Code    Code   `json:"code,omitempty"`
+	Message string `json:"message,omitempty"`
+}
+
+// SmallerDevice means that a larger device than required was allocated.
+type SmallerDevice struct {
+	// Claim and Request name the request.
+	Claim   string `json:"claim"`
+	Request string `json:"request"`
+	// Device is the device of the claim, Instead the device that the allocator picks if
+	// that one is missing; both as driver/pool/device.
+	Device  string `json:"device"`
+	Instead string `json:"instead"`
+	// Capacities are the capacities in which they differ.
+	Capacities []CapacityDifference `json:"capacities"`
+}
+
+// CapacityDifference is a capacity of two devices.
+type CapacityDifference struct {
+	Name string `json:"name"`
+	// Device is the capacity of the claim's device, Instead the capacity of the other one.
+	Device  string `json:"device"`
+	Instead string `json:"instead"`
+}

@@ -102,3 +102,16 @@ func (r ObjectRef) Argument() string {
 	}
 	return strings.ToLower(r.Kind) + "/" + r.Name
 }
+
+// Kinds of objects with explanations, besides workloads.
+const (
+	KindClaim    = "ResourceClaim"
+	KindTemplate = "ResourceClaimTemplate"
+	KindPod      = "Pod"
+	KindNode     = "Node"
+	KindPodGroup = "PodGroup"
+	// KindCompositePodGroup is the kind of a group of PodGroups.
+	KindCompositePodGroup = "CompositePodGroup"
+	KindDevice            = "Device"
+	KindAPIServer         = "APIServer"
+)
