@@ -129,8 +129,8 @@ func (o *Overview) AddNodes(nodes []Node) {
 	}
 }
 
-// issues counts the problems of the cluster: what waits, then what is broken, then what only takes devices
-// away. Where there is little room, the last ones are cut.
+// issues counts the problems of the cluster. Pods that wait come first, then errors: where there is
+// little room, the last issues are cut.
 func (s *Survey) issues(k *Known) []api.Issue {
 	snap := s.inventory.cluster.Snapshot
 	list := []api.Issue{}

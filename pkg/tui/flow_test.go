@@ -290,7 +290,7 @@ func TestHostile(t *testing.T) {
 func TestReasonsAndFilter(t *testing.T) {
 	s := newSession(t, Options{Source: live.NewFixed(example(t)), Fixed: true, Settings: Settings{View: "nodes"}}, 120, 30)
 	s.keys("6", "/", `"fits on`, "enter")
-	s.shows("1/1 of 10 rows, 1 pod,", "finetune-0")
+	s.shows("filter fits on   1/1 of 10 rows, 1 pod", "finetune-0")
 }
 
 // TestWaitingPods lists pods that no pending claim stands for: one whose claim does

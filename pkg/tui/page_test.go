@@ -39,5 +39,5 @@ func TestLegendBesideCounts(t *testing.T) {
 	s.keys("2")
 	s.shows("1/12 rows, ", "░ free █ used ▓ shared ▚ used+tainted ▒ blocked ! tainted ? unusable ✗ unhealthy")
 	s.keys("/", `"gpu-0`, "enter")
-	s.shows("filter gpu-0   9 of 12 rows", "unhealthy")
+	s.shows("filter gpu-0   1/9 of 12 rows", "unhealthy")
 }

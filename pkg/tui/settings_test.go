@@ -268,14 +268,14 @@ func themeFile(t *testing.T, text string) (settings, theme string) {
 // and nothing else.
 func TestThemeFile(t *testing.T) {
 	for text, changes := range map[string][]string{
-		"bad: {color: 201, style: bold}\nstrong: {color: \"#010203\", background: bright-red, style: [bold, reverse]}\ntitles: {color: \"#010203\", background: bright-red, style: [bold, reverse]}": {
-			"\x1b[31m", "\x1b[38;5;201m", "\x1b[1;31m", "\x1b[1;38;5;201m", "\x1b[1m", "\x1b[1;7;38;2;1;2;3;101m",
+		"bad: 201\nstrong: {color: \"#010203\", background: bright-red, style: [bold, reverse]}\ntitles: {color: \"#010203\", background: bright-red, style: [bold, reverse]}": {
+			"\x1b[91m", "\x1b[38;5;201m", "\x1b[1;91m", "\x1b[1;38;5;201m", "\x1b[1m", "\x1b[1;7;38;2;1;2;3;101m",
 		},
 		"good: 202\nwarning: 203\nbusy: {style: faint}\nfaint: blue\ntab: 204\nlevels: [1, 205, 206, 4, 5, 6, 8, 207]": {
 			"\x1b[32m", "\x1b[38;5;202m", "\x1b[1;32m", "\x1b[1;38;5;202m", "\x1b[33m", "\x1b[38;5;203m", "\x1b[1;33m", "\x1b[1;38;5;203m",
 			"\x1b[36m", "\x1b[2m", "\x1b[2m", "\x1b[34m", "\x1b[1;7m", "\x1b[38;5;204m",
-			"[38;5;29m", "[31m", "[38;5;30m", "[38;5;205m", "[38;5;31m", "[38;5;206m", "[38;5;33m", "[34m",
-			"[38;5;99m", "[35m", "[38;5;134m", "[36m", "[38;5;170m", "[90m", "[38;5;164m", "[38;5;207m",
+			"[38;5;102m", "[31m", "[38;5;66m", "[38;5;205m", "[38;5;30m", "[38;5;206m", "[38;5;67m", "[34m",
+			"[38;5;31m", "[35m", "[38;5;68m", "[36m", "[38;5;32m", "[90m", "[38;5;33m", "[38;5;207m",
 		},
 	} {
 		path, _ := themeFile(t, text)
