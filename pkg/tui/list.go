@@ -454,7 +454,7 @@ const legendBeside = 20
 // cutSentence returns the sentence of the selected row in lists that have one, if there is too little
 // room for it in the row.
 func (s *listScreen) cutSentence() string {
-	column := s.sentences()
+	column := sentenceColumn(s.id, &s.table)
 	row, selected := s.table.SelectedRow()
 	if !selected || column < 0 || s.table.Whole()[column] {
 		return ""
@@ -463,10 +463,10 @@ func (s *listScreen) cutSentence() string {
 	return content.Cell(row, column)
 }
 
-// sentences returns the column with the sentences of lists that have them; a negative one for none.
-func (s *listScreen) sentences() int {
-	content, _ := s.table.Shown()
-	if content == nil || s.id != views.Causes && s.id != views.Findings {
+// sentenceColumn returns the column with the sentences of lists that have them; a negative one for none.
+func sentenceColumn(id views.ID, table *widget.Table) int {
+	content, _ := table.Shown()
+	if content == nil || id != views.Causes && id != views.Findings {
 		return -1
 	}
 	return slices.IndexFunc(content.Columns(), func(title string) bool { return title == "Cause" || title == "Message" })
@@ -478,7 +478,7 @@ func (s *listScreen) unfolds() int {
 	if !s.pane.shows(&s.table) || s.pane.under && s.pane.height == 0 {
 		return -1
 	}
-	return s.sentences()
+	return sentenceColumn(s.id, &s.table)
 }
 
 // oneMoment stands where something is being worked out.

@@ -7,12 +7,20 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"image/color"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
+	"strconv"
+	"strings"
 	"syscall"
 
+	"charm.land/bubbles/v2/key"
+	"charm.land/lipgloss/v2"
+	"github.com/charmbracelet/x/ansi"
 	"go.yaml.in/yaml/v3"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
@@ -207,4 +215,232 @@ func readKeys(n *yaml.Node, at string, known settingNames) (map[string][]string,
 		}
 	}
 	return chosen, readFields(n, at, of)
+}
+
+// namedKey is a key with the name that settings have for it. What is told together with
+// the one before it in the help follows it.
+type namedKey struct {
+	name    string
+	binding *key.Binding
+	follows bool
+}
+
+// named returns all keys that can be chosen. Those of views, and the answers to a question,
+// cannot.
+func (k *keyMap) named() []namedKey {
+	return []namedKey{
+		{"down", &k.down, false},
+		{"up", &k.up, true},
+		{"page-down", &k.pageDown, false},
+		{"page-up", &k.pageUp, true},
+		{"first", &k.top, false},
+		{"last", &k.end, true},
+		{"left", &k.left, false},
+		{"right", &k.right, true},
+		{"open", &k.enter, false},
+		{"back", &k.back, false},
+		{"next-view", &k.next, false},
+		{"previous-view", &k.prev, false},
+		{"go-to", &k.goTo, false},
+		{"find", &k.find, false},
+		{"filter", &k.filter, false},
+		{"namespace", &k.namespace, false},
+		{"all-namespaces", &k.everywhere, false},
+		{"sort", &k.sort, false},
+		{"sort-next", &k.sortNext, false},
+		{"sort-previous", &k.sortPrev, true},
+		{"reverse", &k.reverse, false},
+		{"look-again", &k.again, false},
+		{"map-used", &k.used, false},
+		{"map-fragmented", &k.fragmented, false},
+		{"map-free", &k.whole, false},
+		{"map-trouble", &k.trouble, false},
+		{"why", &k.why, false},
+		{"yaml", &k.yaml, false},
+		{"tree", &k.tree, false},
+		{"copy", &k.copy, false},
+		{"map", &k.heat, false},
+		{"group", &k.group, false},
+		{"pane", &k.pane, false},
+		{"pane-wider", &k.wider, false},
+		{"pane-narrower", &k.narrower, true},
+		{"change", &k.change, false},
+		{"later", &k.later, false},
+		{"earlier", &k.earlier, true},
+		{"later-cause", &k.laterCause, false},
+		{"earlier-cause", &k.earlierCause, true},
+		{"freeze", &k.freeze, false},
+		{"not-read", &k.gaps, false},
+		{"mouse", &k.mouse, false},
+		{"help", &k.help, false},
+		{"suspend", &k.suspend, false},
+		{"quit", &k.quit, false},
+	}
+}
+
+// reserved returns keys that stay what they are for, so that there is a way out whatever a
+// file says.
+func reserved() map[string][]string {
+	return map[string][]string{"quit": {quitAlways}, "back": {"esc"}}
+}
+
+// choose takes keys for actions by name. It fails if a key would be for two of them.
+func (k *keyMap) choose(chosen map[string][]string) error {
+	named := k.named()
+	shared := map[string]bool{}
+	for i, a := range named {
+		for _, b := range named[:i] {
+			shared[a.name+" "+b.name] = overlap(a.binding, b.binding) != ""
+		}
+	}
+	for i, n := range named {
+		keys := chosen[n.name]
+		if len(keys) == 0 {
+			continue
+		}
+		first := keys[0]
+		for _, more := range reserved()[n.name] {
+			if !slices.Contains(keys, more) {
+				keys = append(slices.Clone(keys), more)
+			}
+		}
+		n.binding.SetKeys(keys...)
+		switch {
+		case n.follows:
+			with := named[i-1].binding
+			with.SetHelp(with.Keys()[0]+"/"+first, with.Help().Desc)
+		case i+1 < len(named) && named[i+1].follows:
+			n.binding.SetHelp(first+"/"+named[i+1].binding.Keys()[0], n.binding.Help().Desc)
+		case n.binding.Help().Key != "":
+			n.binding.SetHelp(first, n.binding.Help().Desc)
+		}
+	}
+	for i, a := range named {
+		for _, b := range named[:i] {
+			if both := overlap(a.binding, b.binding); both != "" && !shared[a.name+" "+b.name] {
+				return fmt.Errorf("field keys: %s is for %s and for %s", both, b.name, a.name)
+			}
+		}
+	}
+	return nil
+}
+
+// overlap returns a key of both bindings; empty if there is none.
+func overlap(a, b *key.Binding) string {
+	for _, name := range a.Keys() {
+		if slices.Contains(b.Keys(), name) {
+			return name
+		}
+	}
+	return ""
+}
+
+// readTheme reads the name of a theme and, unless the theme needs none, its file in a directory.
+func readTheme(n *yaml.Node, at, dir string) (*widget.Theme, error) {
+	names := widget.Themes()
+	// A directory that cannot be read has no themes.
+	files, _ := os.ReadDir(dir)
+	for _, file := range files {
+		if name, ok := strings.CutSuffix(file.Name(), ".yaml"); ok {
+			names = append(names, name)
+		}
+	}
+	name, err := readWord(n, at, names)
+	if err != nil {
+		return nil, fmt.Errorf("%w (further themes are files NAME.yaml in %s)", err, dir)
+	}
+	if slices.Contains(widget.Themes(), name) {
+		return widget.NewTheme(name), nil
+	}
+	path := filepath.Join(dir, name+".yaml")
+	text, err := readText(path)
+	if err != nil {
+		return nil, fmt.Errorf("line %d, field %s: %w", n.Line, at, err)
+	}
+	theme, err := parseTheme(text)
+	if err != nil {
+		return nil, fmt.Errorf("line %d, field %s: read %s: %w", n.Line, at, path, err)
+	}
+	return theme, nil
+}
+
+// parseTheme reads what a theme has other than the theme that it is based on.
+func parseTheme(text []byte) (*widget.Theme, error) {
+	base, styles := widget.ThemeDefault, map[string]widget.Style{}
+	var scale *[widget.Levels]color.Color
+	readers := map[string]func(*yaml.Node, string) error{
+		"base":   func(n *yaml.Node, at string) (err error) { base, err = readWord(n, at, widget.Themes()); return err },
+		"levels": func(n *yaml.Node, at string) (err error) { scale, err = readScale(n, at); return err },
+	}
+	for _, name := range widget.StyleNames() {
+		readers[name] = func(n *yaml.Node, at string) (err error) { styles[name], err = readStyle(n, at); return err }
+	}
+	root, err := parseDocument(text)
+	if err != nil {
+		return nil, err
+	}
+	if root != nil {
+		if err := readFields(root, "", readers); err != nil {
+			return nil, err
+		}
+	}
+	theme := widget.NewTheme(base)
+	maps.Copy(theme.Styles, styles)
+	if scale != nil {
+		theme.SetLevels(*scale)
+	}
+	return theme, nil
+}
+
+// readStyle reads a color, or fields with more.
+func readStyle(n *yaml.Node, at string) (s widget.Style, err error) {
+	if n.Kind != yaml.MappingNode {
+		s.Color, err = readColor(n, at)
+		return s, err
+	}
+	return s, readFields(n, at, map[string]func(*yaml.Node, string) error{
+		"color":      func(n *yaml.Node, at string) (err error) { s.Color, err = readColor(n, at); return err },
+		"background": func(n *yaml.Node, at string) (err error) { s.Background, err = readColor(n, at); return err },
+		"style": func(n *yaml.Node, at string) error {
+			words, err := readWords(n, at, func(n *yaml.Node, at string) (string, error) {
+				return readWord(n, at, []string{"bold", "faint", "reverse"})
+			})
+			s.Bold, s.Faint, s.Reverse = slices.Contains(words, "bold"), slices.Contains(words, "faint"), slices.Contains(words, "reverse")
+			return err
+		},
+	})
+}
+
+// readScale reads the colors of levels.
+func readScale(n *yaml.Node, at string) (*[widget.Levels]color.Color, error) {
+	expected := fmt.Sprintf("a list of %d colors, from nothing to full", widget.Levels)
+	if n.Kind != yaml.SequenceNode {
+		return nil, wrongValue(n, at, expected)
+	}
+	if len(n.Content) != widget.Levels {
+		return nil, fmt.Errorf("line %d, field %s: expected %s, found %d", n.Line, at, expected, len(n.Content))
+	}
+	var scale [widget.Levels]color.Color
+	for i, node := range n.Content {
+		var err error
+		if scale[i], err = readColor(node, at+"["+strconv.Itoa(i)+"]"); err != nil {
+			return nil, err
+		}
+	}
+	return &scale, nil
+}
+
+// readColor reads a color by its name, its number or its parts.
+func readColor(n *yaml.Node, at string) (color.Color, error) {
+	names := []string{"black", "red", "green", "yellow", "blue", "magenta", "cyan", "white"}
+	for _, name := range names[:8:8] {
+		names = append(names, "bright-"+name)
+	}
+	if name, err := readWord(n, at, names); err == nil {
+		return ansi.BasicColor(slices.Index(names, name)), nil //nolint:gosec // There are 16.
+	}
+	if n.Kind == yaml.ScalarNode && regexp.MustCompile(`^([0-9]|[1-9][0-9]|1[0-9][0-9]|2[0-4][0-9]|25[0-5]|#[0-9a-fA-F]{6})$`).MatchString(n.Value) {
+		return lipgloss.Color(n.Value), nil
+	}
+	return nil, wrongValue(n, at, `a color such as red, bright-blue, 0 to 255 or "#5fafff" (in quotes)`)
 }

@@ -133,3 +133,20 @@ func (a Arrangement) sort(s widget.Content, rows []int) {
 		return order
 	})
 }
+
+// troubleFirst returns items in their order, those whose state is bad before the others.
+func troubleFirst[T any](items []T, tone func(*T) widget.Tone) []T {
+	inTrouble := func(item *T) bool { return tone(item) == widget.Bad }
+	if !slices.ContainsFunc(items, func(item T) bool { return inTrouble(&item) }) {
+		return items
+	}
+	ordered := make([]T, 0, len(items))
+	for _, trouble := range []bool{true, false} {
+		for i := range items {
+			if inTrouble(&items[i]) == trouble {
+				ordered = append(ordered, items[i])
+			}
+		}
+	}
+	return ordered
+}

@@ -53,6 +53,20 @@ func causeKey(l *render.CauseLine) string { return l.Causes[0].ID }
 // causeTone returns how severe causes are.
 func causeTone(l *render.CauseLine) widget.Tone { return tones(l.Causes[0].Severity) }
 
+// tones returns the color of a severity.
+func tones(severity api.Severity) widget.Tone {
+	switch severity {
+	case api.SeverityWarning:
+		return widget.Warning
+	case api.SeverityInfo:
+		return widget.Faint
+	case api.SeverityError, api.SeverityUnknown:
+		return widget.Bad
+	default:
+		return widget.Plain
+	}
+}
+
 // severitySign returns a sign for a severity: colors alone do not tell it to everybody. It is empty for
 // what is only worth knowing.
 func severitySign(l *widget.Look, severity api.Severity) string {
@@ -222,4 +236,36 @@ func StepsOf(known *live.Causes, item any) []widget.Step {
 		return widget.Steps(row.First)
 	}
 	return nil
+}
+
+// newFindings shows what doctor found last.
+func newFindings(known *live.Causes) widget.Content {
+	list := &widget.ListOf[api.Finding]{
+		Cols: render.FindingColumns(), ID: func(f *api.Finding) string { return f.Code + " " + f.Message }, Pins: 2,
+		State: FindingTone, StateColumn: "Severity",
+		Say: func(f *api.Finding) string {
+			if f.Remedy == nil {
+				return f.Title
+			}
+			return f.Title + ": " + f.Remedy.Text
+		},
+	}
+	if known != nil {
+		list.Items = known.Diagnosis.Findings
+	}
+	return list
+}
+
+// FindingTone returns how severe a finding is.
+func FindingTone(f *api.Finding) widget.Tone {
+	switch f.Severity {
+	case api.SeverityError:
+		return widget.Bad
+	case api.SeverityWarning:
+		return widget.Warning
+	case api.SeverityUnknown:
+		return widget.Faint
+	default:
+		return widget.Plain
+	}
 }

@@ -89,20 +89,6 @@ func (s *Summary) none(text string, resources ...string) string {
 	return text
 }
 
-// tones returns the color of a severity.
-func tones(severity api.Severity) widget.Tone {
-	switch severity {
-	case api.SeverityWarning:
-		return widget.Warning
-	case api.SeverityInfo:
-		return widget.Faint
-	case api.SeverityError, api.SeverityUnknown:
-		return widget.Bad
-	default:
-		return widget.Plain
-	}
-}
-
 // verdict names each issue of the cluster, the worst first.
 func (s *Summary) verdict(o *inventory.Overview) []overview.Mark {
 	g := &s.Look.Glyphs

@@ -4,9 +4,17 @@
 package widget
 
 import (
+	"fmt"
+	"slices"
+	"strings"
+
 	"charm.land/bubbles/v2/textinput"
 	tea "charm.land/bubbletea/v2"
+	"github.com/charmbracelet/x/ansi"
 	"github.com/sahilm/fuzzy"
+
+	"github.com/kubectl-dra/kubectl-dra/pkg/english"
+	"github.com/kubectl-dra/kubectl-dra/pkg/render"
 )
 
 // Found is something to choose.
@@ -164,3 +172,90 @@ func (m *Finder) move(by int) {
 
 // lines returns how many items fit under the line that is typed and over the count.
 func (m *Finder) lines() int { return max(m.height-2, 1) }
+
+// View draws as many lines as the list is high: the input, the choices, and their number.
+func (m *Finder) View(l *Look) string {
+	lines := []string{ansi.Truncate(m.input.View(), m.width, "")}
+	kinds := 0
+	shown := min(m.first+m.lines(), m.count())
+	for place := m.first; place < shown; place++ {
+		item, _ := m.at(place)
+		kinds = max(kinds, ansi.StringWidth(item.Kind))
+	}
+	for place := m.first; place < shown; place++ {
+		item, typed := m.at(place)
+		kind := ""
+		if kinds > 0 {
+			kind = l.Say(Faint, Padded(item.Kind, kinds)) + "  "
+		}
+		text := " " + kind + marked(l, item.Name, typed)
+		if place == m.cursor {
+			text = l.Select(Padded(ansi.Truncate(l.Glyphs.Cursor+text, m.width, l.Glyphs.More), m.width))
+		} else {
+			text = ansi.Truncate(" "+text, m.width, l.Glyphs.More)
+		}
+		lines = append(lines, text)
+	}
+	for len(lines) < m.height-1 {
+		lines = append(lines, "")
+	}
+	lines = append(lines, l.Say(Faint, ansi.Truncate(m.foot(l), m.width, l.Glyphs.More)))
+	return strings.Join(lines[:max(min(len(lines), m.height), 0)], "\n")
+}
+
+func (m *Finder) foot(l *Look) string {
+	switch {
+	case !m.loaded || m.query != m.input.Value():
+		return l.Glyphs.More
+	case len(m.items) == 0:
+		return "nothing to choose"
+	default:
+		return fmt.Sprintf("%s of %s", english.Thousands(m.count()), english.Thousands(len(m.items)))
+	}
+}
+
+// marked returns a name with the letters that were typed.
+func marked(l *Look, name string, typed []int) string {
+	var text strings.Builder
+	for at, r := range name {
+		letter := render.Escape(string(r))
+		if slices.Contains(typed, at) {
+			letter = l.Say(Strong, letter)
+		}
+		text.WriteString(letter)
+	}
+	return text.String()
+}
+
+// names are the searched names.
+type names []Found
+
+func (n names) String(i int) string { return n[i].Name }
+func (n names) Len() int            { return len(n) }
+
+// match finds the names with the letters of a query in this order, the best first:
+// names that have it in one piece stand before others, short ones before long ones.
+func match(query string, items []Found) fuzzy.Matches {
+	pattern := strings.ReplaceAll(strings.TrimSpace(query), " ", "")
+	found := fuzzy.FindFromNoSort(pattern, names(items))
+	type rank struct {
+		whole bool
+		score int
+	}
+	ranks := make([]rank, len(items))
+	lower := strings.ToLower(pattern)
+	for i := range found {
+		ranks[found[i].Index] = rank{strings.Contains(strings.ToLower(found[i].Str), lower), found[i].Score}
+	}
+	slices.SortStableFunc(found, func(a, b fuzzy.Match) int {
+		left, right := ranks[a.Index], ranks[b.Index]
+		if left.whole != right.whole {
+			if left.whole {
+				return -1
+			}
+			return 1
+		}
+		return right.score - left.score
+	})
+	return found
+}

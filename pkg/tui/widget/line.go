@@ -6,6 +6,7 @@ package widget
 import (
 	"charm.land/bubbles/v2/textinput"
 	tea "charm.land/bubbletea/v2"
+	"charm.land/lipgloss/v2"
 	"github.com/charmbracelet/x/ansi"
 )
 
@@ -89,3 +90,16 @@ func (l *Line) Update(msg tea.Msg) tea.Cmd {
 
 // View draws the input.
 func (l *Line) View() string { return ansi.Truncate(l.input.View(), l.width, "") }
+
+// NewInput returns a focused input with the colors of the terminal: its usual ones are for a dark
+// background. Its cursor does not blink, so there is nothing to wait for.
+func NewInput(prompt string) textinput.Model {
+	input := textinput.New()
+	input.Prompt = prompt
+	styles := textinput.Styles{Cursor: input.Styles().Cursor}
+	styles.Focused.Suggestion = styles.Focused.Suggestion.Faint(true)
+	styles.Cursor.Color = lipgloss.NoColor{}
+	input.SetStyles(styles)
+	_ = input.Focus()
+	return input
+}

@@ -6,8 +6,10 @@ package widget
 import (
 	"regexp"
 	"strings"
+	"unicode/utf8"
 
 	"charm.land/lipgloss/v2"
+	"github.com/charmbracelet/x/ansi"
 
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 )
@@ -176,5 +178,128 @@ func (l *Look) OfState(state api.DeviceState) (glyph string, t Tone) {
 		return l.Glyphs.Tainted, Warning
 	default:
 		return l.Glyphs.Unusable, Bad
+	}
+}
+
+// PaintStrip colors the signs of devices.
+func (l *Look) PaintStrip(text string) string {
+	tones := map[string]Tone{}
+	for _, sign := range l.Signs() {
+		tones[sign.Glyph] = sign.Tone
+	}
+	var painted, run strings.Builder
+	last := Plain
+	flush := func() {
+		painted.WriteString(l.Say(last, run.String()))
+		run.Reset()
+	}
+	for _, r := range text {
+		if t := tones[string(r)]; t != last {
+			flush()
+			last = t
+		}
+		run.WriteRune(r)
+	}
+	flush()
+	return painted.String()
+}
+
+// Sign stands for a device.
+type Sign struct {
+	Glyph, Means string
+	Tone         Tone
+}
+
+// Signs returns all of them.
+func (l *Look) Signs() []Sign {
+	return []Sign{
+		{l.Glyphs.Free, "free", Good},
+		{l.Glyphs.Allocated, "used", Busy},
+		{l.Glyphs.Shared, "shared", Busy},
+		{l.Glyphs.TaintedInUse, "used+tainted", Bad},
+		{l.Glyphs.Blocked, "blocked", Faint},
+		{l.Glyphs.Tainted, "tainted", Warning},
+		{l.Glyphs.Unusable, "unusable", Bad},
+		{l.Glyphs.Unhealthy, "unhealthy", Bad},
+	}
+}
+
+// Legend explains the signs, in no more than 80 columns.
+func (l *Look) Legend() string {
+	parts := make([]string, 0, len(l.Signs()))
+	for _, sign := range l.Signs() {
+		parts = append(parts, l.Say(sign.Tone, sign.Glyph)+" "+sign.Means)
+	}
+	return strings.Join(parts, " ")
+}
+
+// Fit makes a text fit for the terminal: where the locale has nothing but ASCII, so has the
+// text. Columns stay where they are. What has no likeness in ASCII becomes a question mark.
+func (l *Look) Fit(text string) string {
+	if !l.ascii {
+		return text
+	}
+	at := firstBeyondASCII(text)
+	if at < 0 {
+		return text
+	}
+	fitted := []byte(text[:at])
+	for _, r := range text[at:] {
+		if r < utf8.RuneSelf {
+			fitted = append(fitted, byte(r))
+			continue
+		}
+		sign, known := asciiSigns(r)
+		width := ansi.StringWidth(string(r))
+		if !known {
+			sign = strings.Repeat("?", width)
+		}
+		// A wider sign takes a blank before it, if more than one is there.
+		for more := len(sign) - width; more > 0 && strings.HasSuffix(string(fitted[max(len(fitted)-2, 0):]), "  "); more-- {
+			fitted = fitted[:len(fitted)-1]
+		}
+		fitted = append(fitted, sign...)
+	}
+	return string(fitted)
+}
+
+func firstBeyondASCII(text string) int {
+	for i := range len(text) {
+		if text[i] >= utf8.RuneSelf {
+			return i
+		}
+	}
+	return -1
+}
+
+// asciiSigns returns what stands for signs in texts that others make.
+func asciiSigns(r rune) (sign string, known bool) {
+	switch r {
+	case '…':
+		return asciiGlyphs().More, true
+	case '≤':
+		return "<=", true
+	case '≥':
+		return ">=", true
+	case '✗':
+		return asciiGlyphs().Unhealthy, true
+	case '✓':
+		return "v", true
+	case '•':
+		return "*", true
+	case '×':
+		return "x", true
+	case '‘', '’':
+		return "'", true
+	case '“', '”', '„':
+		return `"`, true
+	case '–', '—', '─':
+		return "-", true
+	case '│', '├':
+		return "|", true
+	case '└':
+		return "`", true
+	default:
+		return "", false
 	}
 }

@@ -10,14 +10,12 @@ import (
 	"time"
 
 	"github.com/charmbracelet/x/ansi"
-
-	"github.com/kubectl-dra/kubectl-dra/pkg/english"
 )
 
 // Table shows a window of the rows of a content. Only what is in the window is
 // ever made or drawn.
 type Table struct {
-	content Content
+	tableColumns
 	// rows are the wanted rows of the content, in order.
 	rows []int
 	// cursor is the place in rows that is selected, key the row that is there:
@@ -27,24 +25,13 @@ type Table struct {
 	// wanted is the key to select once there is a row with it.
 	wanted string
 	// first is the place in rows of the uppermost line.
-	first int
-	// leftmost is the first shown column after the pinned one.
-	leftmost      int
-	width, height int
-	// widths are the widest cells seen so far, so that columns do not jump.
-	widths []int
+	first  int
+	height int
 	// changed has the times until which changed rows are marked.
 	changed map[string]time.Time
 	// unfolds is the column whose texts go on below their rows, counted from 1; 0 for none.
 	unfolds int
 }
-
-const (
-	// gutter is the space before each row, for the cursor and the mark of what
-	// changed.
-	gutter = 2
-	gap    = 2
-)
 
 // Resize sets how much of a screen there is.
 func (t *Table) Resize(width, height int) {
@@ -214,85 +201,6 @@ func (t *Table) Remark() string {
 	return t.content.Remark(t.rows[t.cursor])
 }
 
-// Scroll shows other columns, as far as there are any that are not shown.
-func (t *Table) Scroll(by int) {
-	if t.content == nil {
-		return
-	}
-	if places := t.layout(); by > 0 && t.whole(places) {
-		return
-	}
-	t.leftmost = min(max(t.leftmost+by, 0), max(len(t.content.Columns())-t.content.Pinned()-1, 0))
-}
-
-// HasMore reports whether there are columns on the right that are not shown, or more of the last one.
-func (t *Table) HasMore() bool { return t.content != nil && !t.whole(t.layout()) }
-
-// whole reports whether the last column is shown in full.
-func (t *Table) whole(places []place) bool {
-	last := places[len(places)-1]
-	return last.column == len(t.content.Columns())-1 && last.width >= t.widths[last.column]
-}
-
-// place is a column on the screen.
-type place struct{ column, from, width int }
-
-// layout chooses the columns that fit. Those that are pinned are always there, but
-// take more than half of the screen together only where the others leave room; the last column
-// that begins on the screen takes the room that is left.
-func (t *Table) layout() []place {
-	var places []place
-	from, used := gutter, 0
-	titles := t.content.Columns()
-	for column, title := range titles {
-		pinned := t.content.Pinned()
-		if column >= pinned && column < pinned+t.leftmost {
-			continue
-		}
-		left := t.width - from
-		width := t.widths[column]
-		if column < pinned {
-			width = min(width, max((t.width/2-used)/(pinned-column), minCell))
-			used += width
-		}
-		// The sign for more columns takes a place of the title. A title on the right of its column is
-		// as far to the right as the column.
-		needed := ansi.StringWidth(title) + 1
-		if t.content.Numeric(column) {
-			needed = width + 1
-		}
-		if more := width > left || width == left && column < len(titles)-1; column > 0 && (more && left < needed || width > left && left < minCell) {
-			break
-		}
-		width = max(min(width, left), 1)
-		places = append(places, place{column, from, width})
-		from += width + gap
-		if from >= t.width {
-			break
-		}
-	}
-	return t.widened(places)
-}
-
-// widened gives columns that are cut the room on the right that none of them needs.
-func (t *Table) widened(places []place) []place {
-	last := places[len(places)-1]
-	spare := t.width - last.from - last.width
-	if last.column < len(t.content.Columns())-1 && t.content.Numeric(last.column) {
-		// The sign for more columns stands behind the title.
-		spare--
-	}
-	given := 0
-	for i := range places {
-		p := &places[i]
-		p.from += given
-		more := max(min(t.widths[p.column]-p.width, spare-given), 0)
-		p.width += more
-		given += more
-	}
-	return places
-}
-
 // Unfold lets the texts of a column that are cut go on below their rows, as far as there are lines
 // that no row needs; of a negative column, none do.
 func (t *Table) Unfold(column int) { t.unfolds = column + 1 }
@@ -334,36 +242,16 @@ func (t *Table) Whole() map[int]bool {
 	}
 	// The widths stay as they are drawn.
 	defer func(widths []int) { t.widths = widths }(slices.Clone(t.widths))
-	t.measure(-1)
+	t.measure(t.window(), -1)
 	for _, p := range t.layout() {
 		whole[p.column] = ansi.StringWidth(t.cell(row, p.column)) <= p.width
 	}
 	return whole
 }
 
-// cell returns the text of a column as it is drawn.
-func (t *Table) cell(row, column int) string {
-	text := t.content.Cell(row, column)
-	if t.content.Numeric(column) {
-		return english.Grouped(text)
-	}
-	return text
-}
-
-// minCell is the least room worth to begin a column in.
-const minCell = 12
-
-// measure measures the columns in the window.
-func (t *Table) measure(sortBy int) {
-	if sortBy >= 0 && sortBy < len(t.widths) {
-		// There is an arrow behind the title.
-		t.widths[sortBy] = max(t.widths[sortBy], ansi.StringWidth(t.content.Columns()[sortBy])+2)
-	}
-	for place := t.first; place < min(t.first+t.Lines(), len(t.rows)); place++ {
-		for column := range t.widths {
-			t.widths[column] = max(t.widths[column], ansi.StringWidth(t.cell(t.rows[place], column)))
-		}
-	}
+// window returns the rows that are shown.
+func (t *Table) window() []int {
+	return t.rows[min(t.first, len(t.rows)):min(t.first+t.Lines(), len(t.rows))]
 }
 
 // View draws exactly as many lines as the table is high.
@@ -372,7 +260,7 @@ func (t *Table) View(l *Look, sortBy int, descending bool, now time.Time) string
 	if t.content == nil {
 		return strings.Repeat("\n", t.height-1)
 	}
-	t.measure(sortBy)
+	t.measure(t.window(), sortBy)
 	places := t.layout()
 	lines = append(lines, t.titles(l, places, sortBy, descending))
 	below := t.below()
@@ -383,31 +271,6 @@ func (t *Table) View(l *Look, sortBy int, descending bool, now time.Time) string
 		lines = append(lines, "")
 	}
 	return strings.Join(lines[:t.height], "\n")
-}
-
-func (t *Table) titles(l *Look, places []place, sortBy int, descending bool) string {
-	titles := t.content.Columns()
-	var line strings.Builder
-	line.WriteString(strings.Repeat(" ", gutter))
-	for i, p := range places {
-		title := strings.ToUpper(titles[p.column])
-		if p.column == sortBy {
-			arrow := l.Glyphs.Up
-			if descending {
-				arrow = l.Glyphs.Down
-			}
-			title += " " + arrow
-		}
-		line.WriteString(t.fitted(l, title, p, i == len(places)-1))
-		if i < len(places)-1 {
-			line.WriteString(strings.Repeat(" ", gap))
-		}
-	}
-	if !t.whole(places) && t.width > 1 {
-		// There are columns on the right, or more of the last one.
-		return l.Header.Render(Padded(ansi.Truncate(line.String(), t.width-1, ""), t.width-1) + l.Glyphs.More)
-	}
-	return l.Header.Render(ansi.Truncate(line.String(), t.width, ""))
 }
 
 // line draws a row, and the lines of a text that goes on below it.
@@ -447,31 +310,4 @@ func (t *Table) line(l *Look, places []place, at int, now time.Time, below []str
 		}
 	}
 	return lines
-}
-
-// fitted cuts a text, or fills it up, to the width of its column; numbers stand
-// on the right. The last of a line is not filled.
-func (t *Table) fitted(l *Look, text string, p place, last bool) string {
-	text = ansi.Truncate(text, p.width, l.Glyphs.More)
-	switch {
-	case t.content.Numeric(p.column):
-		return strings.Repeat(" ", max(p.width-ansi.StringWidth(text), 0)) + text
-	case last:
-		return text
-	default:
-		return Padded(text, p.width)
-	}
-}
-
-// TitleAt returns the column whose title is at a place of the first line.
-func (t *Table) TitleAt(x int) (column int, ok bool) {
-	if t.content == nil {
-		return 0, false
-	}
-	for _, p := range t.layout() {
-		if x >= p.from && x < p.from+p.width+gap {
-			return p.column, true
-		}
-	}
-	return 0, false
 }
