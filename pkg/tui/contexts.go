@@ -27,11 +27,6 @@ func (m *Model) connected(msg connectedMsg) tea.Cmd {
 	return m.live.Connect(msg.connection.Source)
 }
 
-// cannotConnect reports whether there is nothing to see, since there is no connection.
-func (m *Model) cannotConnect() bool {
-	return m.live.Problem() != nil && !m.live.Connected() && len(m.stack) == 1
-}
-
 // unreachable says why there is nothing to see of a cluster, and the way out.
 func (m *Model) unreachable() string {
 	text := ansi.Wrap(render.EscapeLines(fmt.Sprintf("context %s: %v", m.opts.Context, m.live.Problem())), m.width, "")

@@ -83,6 +83,11 @@ type result interface {
 // top returns the screen that is shown.
 func (h *host) top() screen { return h.stack[len(h.stack)-1] }
 
+// cannotConnect reports whether there is nothing to see, since there is no connection.
+func (h *host) cannotConnect() bool {
+	return h.live.Problem() != nil && !h.live.Connected() && len(h.stack) == 1
+}
+
 // seen returns what background work has to fill in.
 func (h *host) seen() live.Seen {
 	return live.Seen{Causes: h.top().hasCauses(), Namespace: h.namespace}
