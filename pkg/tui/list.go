@@ -86,8 +86,8 @@ func (s *listScreen) title() string {
 func (*listScreen) hasCauses() bool { return true }
 
 // ofCauses reports whether the rows are made of causes.
-func (s *listScreen) ofCauses() bool {
-	return s.id == views.Pending || s.id == views.Causes || s.id == views.Findings
+func ofCauses(id views.ID) bool {
+	return id == views.Pending || id == views.Causes || id == views.Findings
 }
 
 func (s *listScreen) resize(h *host, width, height int) {
@@ -100,7 +100,7 @@ func (s *listScreen) resize(h *host, width, height int) {
 // at a time: what is asked meanwhile is done afterwards.
 func (s *listScreen) refresh(h *host) tea.Cmd {
 	s.wanted.Namespace = h.namespace
-	if s.ofCauses() {
+	if ofCauses(s.id) {
 		s.wanted.Causes = h.causes()
 	}
 	if h.live.Picture() == nil || s.from == h.live.Picture() && s.shown.Same(s.wanted) {
@@ -504,7 +504,7 @@ func (s *listScreen) rowsText(h *host) string {
 	if shown == nil {
 		return oneMoment(h)
 	}
-	if s.ofCauses() && s.id != views.Pending && s.shown.Causes == nil {
+	if ofCauses(s.id) && s.id != views.Pending && s.shown.Causes == nil {
 		if _, err := h.live.Causes(h.namespace); err != nil {
 			return h.look.Say(widget.Bad, h.oneLine(err.Error()))
 		}
@@ -535,7 +535,7 @@ func (s *listScreen) rowsText(h *host) string {
 	if s.note != "" {
 		text += "; " + s.note
 	}
-	if s.ofCauses() {
+	if ofCauses(s.id) {
 		text += causesAge(h, s.shown.Causes)
 		if changes := h.live.Changes(h.namespace); changes != nil && s.id == views.Causes {
 			text += "; " + changes.String()
