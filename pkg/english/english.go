@@ -1,6 +1,9 @@
 // Copyright The kubectl-dra Authors.
 // SPDX-License-Identifier: Apache-2.0
 
+// Package english knows how clauses, lists and counts are put into words, how names are
+// ordered, and which name was meant by one with a typo. It knows nothing of clusters, and
+// its texts are never parsed again. Every package that writes for people may import it.
 package english
 
 import (
@@ -145,4 +148,18 @@ func OnDevices(n, all int) string {
 	default:
 		return fmt.Sprintf("exists on none of the %s devices of all pools", Thousands(all))
 	}
+}
+
+// NamedObject is one of the API.
+type NamedObject interface {
+	GetNamespace() string
+	GetName() string
+}
+
+// QualifiedName returns "namespace/name", or the name of an object without a namespace.
+func QualifiedName(o NamedObject) string {
+	if o.GetNamespace() == "" {
+		return o.GetName()
+	}
+	return o.GetNamespace() + "/" + o.GetName()
 }

@@ -1,6 +1,9 @@
 // Copyright The kubectl-dra Authors.
 // SPDX-License-Identifier: Apache-2.0
 
+// Package shell knows how to write a command so that it can be pasted: quoting,
+// and how kubectl takes kinds and names. It runs nothing. Every package that
+// suggests commands may import it.
 package shell
 
 import (
@@ -44,4 +47,22 @@ func KubectlObjects(resource, namespace string, names ...string) string {
 		return Words(words...)
 	}
 	return Words(words...) + " -n " + Quote(namespace)
+}
+
+// Node returns the name of a node where kubectl expects one.
+func Node(name string) string {
+	if strings.HasPrefix(name, "-") {
+		return Quote("node/" + name)
+	}
+	return Quote(name)
+}
+
+// Drain returns the command that evicts the pods of a node, except pods of DaemonSets. With force, it
+// also deletes pods that nothing creates again.
+func Drain(node string, force bool) string {
+	command := "kubectl drain " + Node(node) + " --ignore-daemonsets --delete-emptydir-data"
+	if force {
+		command += " --force"
+	}
+	return command
 }
