@@ -19,7 +19,7 @@ import (
 func Nodes(items []*api.ListedNode) *metav1.Table {
 	return render.NewTable(items, []render.Column[api.ListedNode]{
 		{Name: "Name", Key: true, Cell: func(n *api.ListedNode) string { return n.Name }},
-		{Name: "State", Cell: func(n *api.ListedNode) string { return nodeCondition(n.State, n.Cordoned, n.Taints) }},
+		{Name: "State", Cell: func(n *api.ListedNode) string { return NodeCondition(n.State, n.Cordoned, n.Taints) }},
 		numbers("Devices", func(n *api.ListedNode) int { return n.Devices.Total }),
 		bounds("Free", func(n *api.ListedNode) int { return n.Devices.Free }, func(n *api.ListedNode) api.Bound { return render.UpperBound(n.Devices.FreeIsUpperBound) }),
 		{Name: "Placeable by class", Cell: nodeClassTexts},
@@ -68,7 +68,7 @@ func NodeColumns() []render.Column[inventory.Node] {
 // nodeState returns the condition of a node, with the number of its devices that cannot be used.
 func nodeState(n *inventory.Node) string {
 	var parts []string
-	if condition := nodeCondition(n.State, n.Cordoned, n.Taints); condition != "" {
+	if condition := NodeCondition(n.State, n.Cordoned, n.Taints); condition != "" {
 		parts = append(parts, condition)
 	}
 	if n.Devices.Unusable > 0 {
@@ -80,8 +80,8 @@ func nodeState(n *inventory.Node) string {
 	return strings.Join(parts, ", ")
 }
 
-// nodeCondition returns "Ready, cordoned, tainted".
-func nodeCondition(state string, cordoned bool, taints []string) string {
+// NodeCondition returns "Ready, cordoned, tainted".
+func NodeCondition(state string, cordoned bool, taints []string) string {
 	var parts []string
 	if state != "" {
 		parts = append(parts, state)

@@ -159,7 +159,7 @@ func AboutNode(n *inventory.Node) string {
 		}
 	}
 	name := n.Scope
-	if state := tables.NodeColumns()[1].Cell(n); state != "" {
+	if state := tables.NodeCondition(n.State, n.Cordoned, n.Taints); state != "" {
 		name += ", " + state
 	}
 	return name + ": " + strings.Join(counts, ", ")
