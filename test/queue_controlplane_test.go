@@ -173,7 +173,7 @@ func TestQueueAgreesWithScheduler(t *testing.T) {
 			}
 			for _, row := range []string{
 				order.namespace + ` +` + order.first + ` +Allocation .* fits on ` + order.namespace + `$`,
-				order.namespace + ` +` + order.second + ` +Allocation .* cause \d+(: after others end)?$`,
+				order.namespace + ` +` + order.second + ` +Allocation .* cause \d+: (after others end|pods compete)$`,
 			} {
 				if all.code != 1 || !regexp.MustCompile(`(?m)^`+row+`$`).MatchString(all.out) {
 					t.Errorf("why -A: code %d, no row %s in\n%s", all.code, row, all.out)

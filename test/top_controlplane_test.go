@@ -32,7 +32,7 @@ func TestTop(t *testing.T) {
 		term.shows("1/4 devices", "node-2")
 		term.keys("/")
 		term.types("!node-1")
-		term.shows("1/2 of 4 devices", "", "node-1  ")
+		term.shows("1/2 of 4 devices", "", "node-1  gpu")
 		term.keys("Enter", ".", ".", "r")
 		term.shows("DEVICE ▼", "filter !node-1")
 		// A key right behind Escape would be one with Alt.

@@ -13,15 +13,21 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/widget"
 )
 
-// copyStep copies the commands of the only step that helps an item, or of a chosen one, to the
-// clipboard of the terminal.
+// copyStep copies the commands of the step that helps an item, or of a chosen one, to the clipboard of
+// the terminal. What is not the first step is always chosen: the screen shows that one.
 func copyStep(h *host, item any) tea.Cmd {
-	steps := slices.DeleteFunc(views.StepsOf(h.causes(), item), func(step widget.Step) bool { return len(step.Commands) == 0 })
-	switch len(steps) {
-	case 0:
+	all := views.StepsOf(h.causes(), item)
+	var steps []widget.Step
+	for _, step := range all {
+		if len(step.Commands) > 0 {
+			steps = append(steps, step)
+		}
+	}
+	switch {
+	case len(steps) == 0:
 		h.message = "no command is known that would help"
 		return nil
-	case 1:
+	case len(steps) == 1 && len(all[0].Commands) > 0:
 		return sendToClipboard(h, steps[0].Commands)
 	}
 	return choose(h, "copy the command to", func() []widget.Found {

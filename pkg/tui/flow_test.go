@@ -95,7 +95,11 @@ func TestFilter(t *testing.T) {
 	s.shows("0 of 104 devices", "no column colum among pool, device, state, claim, pods, health, taints")
 	s.keys("esc", "/", `"taints:ecc`)
 	s.shows("1/1 of 104 devices")
-	s.keys("esc", "5", "/", `"--where true`)
+	s.keys("esc", "/", `"zzz`)
+	s.shows("no row matches zzz", "0 of 104 devices")
+	s.keys("esc", "2", "v", "/", `"gpu-0`, "enter")
+	s.shows("filter gpu-0   gpu-09", "9 nodes with devices")
+	s.keys("v", "esc", "5", "/", `"--where true`)
 	s.shows("--where is for devices")
 }
 

@@ -61,7 +61,7 @@ func (s *helpScreen) scroll(h *host, by int) {
 // room returns how many lines there are above the last one.
 func (s *helpScreen) room() int { return max(s.height-1, 1) }
 
-func (*helpScreen) bindings(*host) []key.Binding { return nil }
+func (*helpScreen) bindings(h *host) []key.Binding { return []key.Binding{h.keys.back} }
 
 // typed takes in a key. Letters are searched for, so that only others scroll.
 func (s *helpScreen) typed(h *host, msg tea.Msg) tea.Cmd {

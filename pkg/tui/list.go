@@ -387,7 +387,7 @@ func (s *listScreen) wheel(_ *host, by int) {
 
 func (s *listScreen) view(h *host) string {
 	if s.chart != nil {
-		return s.pane.besides(&h.look, &s.table, s.chart.view(h), true) + "\n" + s.chart.foot(h)
+		return s.pane.besides(&h.look, &s.table, s.chart.view(h), true) + "\n" + s.afterFilter(h, s.chart.foot(h))
 	}
 	s.table.Unfold(s.unfolds())
 	list := s.table.View(&h.look, s.shown.SortBy, s.shown.Descending, h.now())
@@ -398,9 +398,12 @@ func (s *listScreen) view(h *host) string {
 		if strings.Count(s.still, "\n") == strings.Count(list, "\n") {
 			list = s.still
 		}
+	} else if titles, below, several := strings.Cut(list, "\n"); several && s.table.Count() == 0 && s.shown.Filter != "" {
+		_, below, _ = strings.Cut(below, "\n")
+		list = titles + "\n" + h.look.Say(widget.Faint, h.oneLine("  no row matches "+s.shown.Filter)) + "\n" + below
 	}
 	list = s.withRemark(h, list)
-	return s.pane.besides(&h.look, &s.table, list, false) + "\n" + s.foot(h)
+	return s.pane.besides(&h.look, &s.table, list, false) + "\n" + s.afterFilter(h, s.foot(h))
 }
 
 // withRemark writes the remark about the selected row, or what signs mean, below the list, where that
@@ -454,12 +457,15 @@ const legendBeside = 20
 // cutSentence returns the sentence of the selected row in lists that have one, if there is too little
 // room for it in the row.
 func (s *listScreen) cutSentence() string {
+	content, _ := s.table.Shown()
 	column := sentenceColumn(s.id, &s.table)
+	if content != nil && s.id == views.Pending {
+		column = slices.Index(content.Columns(), "Reason")
+	}
 	row, selected := s.table.SelectedRow()
 	if !selected || column < 0 || s.table.Whole()[column] {
 		return ""
 	}
-	content, _ := s.table.Shown()
 	return content.Cell(row, column)
 }
 
@@ -484,19 +490,17 @@ func (s *listScreen) unfolds() int {
 // oneMoment stands where something is being worked out.
 func oneMoment(h *host) string { return h.look.Say(widget.Faint, "One moment"+h.look.Glyphs.More) }
 
-// foot says what narrows the rows down, and how many there are.
-func (s *listScreen) foot(h *host) string {
-	rows := s.rowsText(h)
+// afterFilter writes the filter before the numbers of rows: whoever comes back to the list has to see it.
+func (s *listScreen) afterFilter(h *host, foot string) string {
 	if s.shown.Filter == "" {
-		return rows
+		return foot
 	}
-	// Whoever comes back to the list has to see it before the numbers.
 	filter := h.look.Say(widget.Strong, "filter "+render.Escape(s.shown.Filter))
-	return ansi.Truncate(filter+"   "+rows, h.width, h.look.Glyphs.More)
+	return ansi.Truncate(filter+"   "+foot, h.width, h.look.Glyphs.More)
 }
 
-// rowsText says how many rows there are, in which order, and of when.
-func (s *listScreen) rowsText(h *host) string {
+// foot says how many rows there are, in which order, and of when.
+func (s *listScreen) foot(h *host) string {
 	if s.problem != nil {
 		return h.look.Say(widget.Bad, h.oneLine(s.problem.Error()))
 	}
@@ -526,7 +530,7 @@ func (s *listScreen) rowsText(h *host) string {
 	if s.id == views.Pending {
 		text += ", " + english.Count(views.PodsIn(shown, rows), "pod")
 	}
-	if s.shown.Namespace != "" {
+	if s.shown.Namespace != "" && s.id.Namespaced() {
 		text += ", namespace " + s.shown.Namespace
 	}
 	if columns := shown.Columns(); s.shown.SortBy >= 0 && s.shown.SortBy < len(columns) {

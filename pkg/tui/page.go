@@ -77,11 +77,16 @@ func (s *pageScreen) refresh(h *host) tea.Cmd {
 
 func (s *pageScreen) load(h *host) tea.Cmd {
 	ctx, p, width, style := h.ctx, h.live.Picture(), s.pager.Width(), &h.look
+	held := ""
+	if s.text.Of != nil {
+		held = views.HeldBack(h.causes(), *s.text.Of, width)
+	}
 	return func() tea.Msg {
 		text, err := s.text.Write(ctx, p, width)
 		if err != nil {
 			text = err.Error()
 		}
+		text = held + text
 		return pageMsg{s, style.Recolor(text), width, p.Change(), p.Cluster.Snapshot.Now()}
 	}
 }

@@ -110,9 +110,9 @@ func TestPaneOfFreeLines(t *testing.T) {
 func TestRemarkInFreeLines(t *testing.T) {
 	s := browse(t, 80, 24)
 	s.keys("6", "p")
-	s.shows("pcieRoot. Node\ngpu-03 has 8 available, at most 4 with the same resource.kubernetes.io/pcieRoot.\n1/10 rows, 10 pods   l shows more columns\n")
+	s.shows("request gpus\nneeds 8 devices.\nyou: request 4 devices instead of 8 in request gpus (fits on gpu-03)\n1/10 rows, 10 pods   l shows more columns\n")
 	s.send(tea.WindowSizeMsg{Width: 80, Height: 17})
-	s.shows("1/10 rows, 10 pods   Request gpus")
+	s.shows("1/10 rows, 10 pods   you: request 4 devices")
 }
 
 // TestPaneSaysMore says in a pane what the row does not.

@@ -107,7 +107,7 @@ func TestPaneUnderList(t *testing.T) {
 	s.send(tea.WindowSizeMsg{Width: 80, Height: 24})
 	s.rest()
 	s.keys("6", "home", "p")
-	s.shows("Request gpus needs 8 devices", "1/10 rows, 10 pods")
+	s.shows("request gpus\nneeds 8 devices", "1/10 rows, 10 pods")
 	s.lacks("1 you   request 4 devices")
 }
 
@@ -126,7 +126,9 @@ func TestFitsButWaits(t *testing.T) {
 	}
 	s.keys("c")
 	s.shows("sent to the clipboard of the terminal: kubectl get pods -n kube-system")
-	s.keys("1")
+	s.keys("w")
+	s.shows("kube-scheduler has not looked at", "admin: see whether kube-scheduler runs", "The allocator picks")
+	s.keys("esc", "1")
 	for !strings.Contains(s.selected(), "team-00/waits") {
 		s.keys("j")
 	}

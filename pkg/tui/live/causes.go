@@ -143,14 +143,22 @@ func FindCauses(ctx context.Context, c *cluster.Cluster, namespace string) (*Cau
 		}
 		row.First = widget.Trim(row.First)
 		if len(row.First.Remedies) == 0 && len(row.First.NextSteps) == 0 {
-			for _, at := range row.Causes {
-				if next := found.Status.Causes[at].NextStep; next != nil {
-					row.First.NextSteps = append(row.First.NextSteps, *next)
-				}
-			}
+			row.First.NextSteps = stepsOf(row.Causes, found.Status.Causes)
 		}
 	}
 	return out, found, nil
+}
+
+// stepsOf returns the first steps of some of the causes, each once.
+func stepsOf(some []int, causes []api.Cause) []api.NextStep {
+	var steps []api.NextStep
+	for _, at := range some {
+		next := causes[at].NextStep
+		if next != nil && !slices.ContainsFunc(steps, func(s api.NextStep) bool { return s.Text == next.Text }) {
+			steps = append(steps, *next)
+		}
+	}
+	return steps
 }
 
 // unusedMost limits how many claims that no pod uses are explained.

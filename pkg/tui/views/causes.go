@@ -220,7 +220,7 @@ func StepsOf(known *live.Causes, item any) []widget.Step {
 	case *render.CauseLine:
 		var steps []widget.Step
 		for _, cause := range x.Causes {
-			if next := cause.NextStep; next != nil {
+			if next := cause.NextStep; next != nil && !slices.ContainsFunc(steps, func(s widget.Step) bool { return s.Text == next.Text }) {
 				steps = append(steps, widget.Step{Who: x.Who, Text: next.Text, Commands: next.Commands})
 			}
 		}
@@ -236,6 +236,20 @@ func StepsOf(known *live.Causes, item any) []widget.Step {
 		return widget.Steps(row.First)
 	}
 	return nil
+}
+
+// HeldBack says why a pod that fits waits, and what somebody can do first; empty for others, whose
+// explanation says it.
+func HeldBack(known *live.Causes, of api.ObjectRef, width int) string {
+	row := known.RowOf(of)
+	if row == nil || row.Verdict != api.Fits || len(row.Causes) == 0 {
+		return ""
+	}
+	text := worstOf(row, known).Message + "."
+	if steps := widget.Steps(row.First); len(steps) > 0 {
+		text += "\n" + steps[0].Who + ": " + steps[0].Text
+	}
+	return ansi.Wrap(render.EscapeLines(text), width, "") + "\n\n"
 }
 
 // newFindings shows what doctor found last.

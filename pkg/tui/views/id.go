@@ -39,6 +39,16 @@ func ShortNames() []string {
 // Key returns the digit that shows a view.
 func (id ID) Key() string { return strconv.Itoa((int(id) + 1) % 10) }
 
+// Namespaced reports whether the rows of a view are of namespaces.
+func (id ID) Namespaced() bool {
+	switch id {
+	case Nodes, Pools, Devices, Classes, Taints:
+		return false
+	default:
+		return true
+	}
+}
+
 // ByKey returns the view of a digit; false for other keys.
 func ByKey(key string) (id ID, ok bool) {
 	number, err := strconv.Atoi(key)

@@ -79,7 +79,7 @@ func newPending(p *live.Picture, known *live.Causes) widget.Content {
 			}},
 			{Name: "Reason", Cell: func(w *waiting) string { return w.reason }},
 		},
-		State: (*waiting).tone, StateColumn: "Answer", Say: (*waiting).summary,
+		State: (*waiting).tone, StateColumn: "Answer", Say: func(w *waiting) string { return cmp.Or(w.step(), w.summary()) },
 	}}
 }
 
@@ -102,9 +102,13 @@ func (w *waiting) wait(now time.Time) string {
 	return duration.HumanDuration(max(now.Sub(w.since), 0))
 }
 
+// summary says why it waits: of a pod that fits, that is not where it fits.
 func (w *waiting) summary() string {
-	if w.row == nil {
+	switch {
+	case w.row == nil:
 		return ""
+	case w.worst != nil && w.row.Verdict == api.Fits:
+		return w.worst.Message + "."
 	}
 	return w.row.Summary
 }

@@ -54,6 +54,14 @@ func BriefLines(l *Look, e *api.Explanation, width int) []string {
 	if len(steps) > 0 {
 		d.step(1, &steps[0])
 	}
+	more := func() {
+		if e.MoreRemedies > 0 {
+			d.text(fmt.Sprintf("and %d more", e.MoreRemedies), 2, Faint)
+		}
+	}
+	if len(steps) == 1 {
+		more()
+	}
 	if e.Outlook != nil && e.Outlook.Message != "" {
 		if len(steps) > 0 {
 			d.lines = append(d.lines, "")
@@ -67,12 +75,10 @@ func BriefLines(l *Look, e *api.Explanation, width int) []string {
 	}
 	if len(steps) > 1 {
 		d.heading("What else")
-	}
-	for i := 1; i < len(steps); i++ {
-		d.step(i+1, &steps[i])
-	}
-	if e.MoreRemedies > 0 {
-		d.text(fmt.Sprintf("and %d more", e.MoreRemedies), 2, Faint)
+		for i := 1; i < len(steps); i++ {
+			d.step(i+1, &steps[i])
+		}
+		more()
 	}
 	return d.lines
 }
