@@ -140,7 +140,7 @@ const (
 	GateFromFlag GateSource = "flag"
 	// GateFromMetrics is kubernetes_feature_enabled of the API server.
 	GateFromMetrics GateSource = "metrics"
-	// GateFromDefault is the default of the server's version, see gates.go.
+	// GateFromDefault is the default of the release, see [GateSpecs].
 	GateFromDefault GateSource = "default"
 )
 
