@@ -134,3 +134,13 @@ func TestFitsButWaits(t *testing.T) {
 	}
 	s.shows("admin: see whether kube-scheduler runs")
 }
+
+// TestStepSaysWaitOnce does not say "wait" before a step that begins with it.
+func TestStepSaysWaitOnce(t *testing.T) {
+	s := browse(t, 120, 40)
+	for !strings.Contains(s.selected(), "vision/segment-3") {
+		s.keys("j")
+	}
+	s.shows("\nwait until claim vision/segment-1-part")
+	s.lacks("wait: wait")
+}

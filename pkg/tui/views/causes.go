@@ -15,6 +15,7 @@ import (
 	"github.com/charmbracelet/x/ansi"
 
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
+	"github.com/kubectl-dra/kubectl-dra/pkg/cause"
 	"github.com/kubectl-dra/kubectl-dra/pkg/inventory"
 	"github.com/kubectl-dra/kubectl-dra/pkg/render"
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/live"
@@ -219,8 +220,8 @@ func StepsOf(known *live.Causes, item any) []widget.Step {
 	switch x := item.(type) {
 	case *render.CauseLine:
 		var steps []widget.Step
-		for _, cause := range x.Causes {
-			if next := cause.NextStep; next != nil && !slices.ContainsFunc(steps, func(s widget.Step) bool { return s.Text == next.Text }) {
+		for _, c := range x.Causes {
+			if next := c.NextStep; next != nil && !slices.ContainsFunc(steps, func(s widget.Step) bool { return s.Text == next.Text }) {
 				steps = append(steps, widget.Step{Who: x.Who, Text: next.Text, Commands: next.Commands})
 			}
 		}
@@ -236,6 +237,14 @@ func StepsOf(known *live.Causes, item any) []widget.Step {
 		return widget.Steps(row.First)
 	}
 	return nil
+}
+
+// worstOf returns the first cause of a row; nil if it has none.
+func worstOf(row *cause.Row, known *live.Causes) *api.Cause {
+	if len(row.Causes) == 0 {
+		return nil
+	}
+	return &known.Status.Causes[row.Causes[0]]
 }
 
 // HeldBack says why a pod that fits waits, and what somebody can do first; empty for others, whose

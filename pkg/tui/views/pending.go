@@ -194,14 +194,6 @@ func whatWaits(c *cluster.Cluster, inv *inventory.Inventory, known *live.Causes,
 	return list
 }
 
-// worstOf returns the first cause of a row; nil if it has none.
-func worstOf(row *cause.Row, known *live.Causes) *api.Cause {
-	if len(row.Causes) == 0 {
-		return nil
-	}
-	return &known.Status.Causes[row.Causes[0]]
-}
-
 // reasonOf returns the message of the first cause, which begins with what differs between pods, or
 // the summary if there is none. Pods that fit need no reason.
 func reasonOf(row *cause.Row, known *live.Causes) string {
@@ -280,7 +272,11 @@ func (w *waiting) step() string {
 	if len(steps) == 0 {
 		return ""
 	}
-	return steps[0].Who + ": " + steps[0].Text
+	if first := &steps[0]; !strings.HasPrefix(first.Text, first.Who+" ") {
+		return first.Who + ": " + first.Text
+	}
+	// It begins with "wait" itself.
+	return steps[0].Text
 }
 
 // AsksText returns "8 gpu, 1 nic".
