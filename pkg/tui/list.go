@@ -490,7 +490,8 @@ func (s *listScreen) unfolds() int {
 // oneMoment stands where something is being worked out.
 func oneMoment(h *host) string { return h.look.Say(widget.Faint, "One moment"+h.look.Glyphs.More) }
 
-// afterFilter writes the filter before the numbers of rows: whoever comes back to the list has to see it.
+// afterFilter writes the filter before the numbers of rows: a user who comes back to the list has to see
+// the filter.
 func (s *listScreen) afterFilter(h *host, foot string) string {
 	if s.shown.Filter == "" {
 		return foot

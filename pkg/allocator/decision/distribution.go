@@ -452,8 +452,8 @@ func (l *layer) grow() {
 // than to continue with a few superfluous states.
 const mostCompared = 256
 
-// prune drops states that are no better than another one: the first amounts
-// slots of which more is better, while all others must be equal.
+// prune drops states that are no better than another state: in the first amounts slots
+// more is better, and all other slots must be equal.
 func (l *layer) prune(progress, amounts int) {
 	if l.len() < 2 {
 		return

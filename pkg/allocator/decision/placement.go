@@ -182,8 +182,8 @@ func appendInts(key []byte, list []int) []byte {
 	return key
 }
 
-// apportion distributes the devices of a column, of which there may be too many, to items
-// that want these counts. No item gets the same device twice: either no device is listed
+// apportion distributes the devices of a column to items that want these counts. Devices may be
+// left over. No item gets the same device twice: either no device is listed
 // twice, or all want the same number and take turns.
 func apportion(devices, counts []int) [][]int {
 	assigned := make([][]int, len(counts))

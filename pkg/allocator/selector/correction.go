@@ -272,7 +272,7 @@ func versionText(text string) (string, bool) {
 const farOff = 1000
 
 // quantityText writes the compared value of a capacity as a quantity. A number without a
-// unit is only taken for one if it is about as large as the values of devices.
+// unit is a quantity only if the number is about as large as the values of devices.
 func (c *correcting) quantityText(compared comparison) (string, bool) {
 	text := compared.literalSource()
 	if compared.wrapper == semverFunction {

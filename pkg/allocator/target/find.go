@@ -455,8 +455,8 @@ func (s *Target) urgency(c *cluster.Cluster, pod *corev1.Pod) int {
 	return n
 }
 
-// ownedPods lists the pods that have not ended of which the target is an owner, or
-// the owner of an owner, by age.
+// ownedPods lists the pods of the target that have not ended, by age. The target owns a pod, or
+// owns an owner of the pod.
 func (s *Target) ownedPods(snap *snapshot.Snapshot) []*corev1.Pod {
 	var pods []*corev1.Pod
 	for _, pod := range snap.Pods {

@@ -331,8 +331,8 @@ func (b *ProblemBuilder) alternative(ctx context.Context, f *eligibility.Funnel,
 	alternative := decision.Alternative{Count: int(min(f.Request.Count, 1<<20)), All: f.Request.All()}
 	for i := range b.pools {
 		if reason := eligibility.PoolReason(b.pools[i]); reason != nil {
-			// The allocator passes over a pool of which it knows newer slices
-			// elsewhere, and gives up at other faults.
+			// The allocator passes over a pool with newer slices elsewhere, and
+			// gives up at other faults.
 			if f.Request.All() && !b.pools[i].Outdated {
 				return decision.Alternative{All: true}
 			}

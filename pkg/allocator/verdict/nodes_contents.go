@@ -120,8 +120,8 @@ func misfitKey(q *eligibility.Question, node *corev1.Node) string {
 	return key.String()
 }
 
-// holderKey returns the same for nodes of which claims have the same devices, by their
-// places, and matter as much.
+// holderKey returns the same for two nodes if claims have the same devices of both nodes, by the
+// places of the devices, and the claims matter as much.
 func holderKey(q *eligibility.Question, node *corev1.Node) string {
 	var key contentText
 	at := map[*resourceapi.ResourceClaim]int{}

@@ -228,8 +228,8 @@ func (f *finder) gangObstacles(ctx context.Context, pod *corev1.Pod) ([]Obstacle
 	return nil, nil
 }
 
-// tooFew returns a gang of which not enough pods exist, or a CompositePodGroup of which not
-// enough groups have as many pods as they need: the pods wait outside of the queue.
+// tooFew returns the obstacle of a gang with too few pods, or of a CompositePodGroup with too few
+// groups that have all their pods: the pods wait outside of the queue.
 func tooFew(group *schedulingapi.PodGroup, gang *target.Gang) *Obstacle {
 	o := &Obstacle{Code: api.GangIncomplete, Stage: api.StageQueueing}
 	var top *target.CompositeFit
@@ -256,8 +256,8 @@ func tooFew(group *schedulingapi.PodGroup, gang *target.Gang) *Obstacle {
 	return o
 }
 
-// tooLarge returns a gang of which not enough pods fit at the same time, or a
-// CompositePodGroup of which not enough groups do.
+// tooLarge returns the obstacle of a gang whose pods do not fit at the same time, or of a
+// CompositePodGroup whose groups do not.
 func tooLarge(group *schedulingapi.PodGroup, gang *target.Gang) *Obstacle {
 	short := gang.Short(group.Name, minCountOf(group))
 	if short == "" {
@@ -381,7 +381,7 @@ func (f *finder) volumeObstacle(pod *corev1.Pod, use *cluster.VolumeUse) *Obstac
 		o.AddEvidence(name, "", "missing", "a PersistentVolumeClaim for volume "+use.Volume)
 		o.Step(api.ActorUser, "create PersistentVolumeClaim %s in namespace %s, or name another one", use.Name, pod.Namespace)
 	case claim.UID == "" && claim.CreationTimestamp.IsZero():
-		// It is about to be created with the pod.
+		// The claim is about to be created with the pod.
 		return nil
 	case claim.Status.Phase == corev1.ClaimLost:
 		o.Reason = fmt.Sprintf("PersistentVolumeClaim %s is lost: its PersistentVolume %s does not exist", use.Name, claim.Spec.VolumeName)

@@ -88,8 +88,8 @@ func settlement(q *eligibility.Question, t *target.Target) *Settlement {
 	return nil
 }
 
-// withoutPods deals with an object that has no pods, and of which it is not known which pods it
-// creates.
+// withoutPods settles the question about an object without pods whose future pods are not
+// known.
 func withoutPods(q *eligibility.Question, t *target.Target) *Settlement {
 	if q.Pod != nil || t.Creator == nil {
 		return nil

@@ -338,7 +338,7 @@ type CompositeGroup struct {
 	// MinGroupCount is the number of its groups that are scheduled at the same time or not
 	// at all; absent if it is no gang, where one is enough.
 	MinGroupCount *int32 `json:"minGroupCount,omitempty"`
-	// Groups counts its groups, Fit the groups of which enough pods have a node or get one.
+	// Groups counts its groups, Fit the groups with enough pods that have a node or get one.
 	Groups int `json:"groups"`
 	Fit    int `json:"fit"`
 	// Fits is true if enough of them do.

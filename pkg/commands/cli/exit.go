@@ -80,7 +80,7 @@ type GapError struct {
 	Partial bool
 }
 
-// Error names the missing objects, and says whether there may be more than was printed.
+// Error names the objects that could not be read, and says that there may be more than was printed.
 func (e *GapError) Error() string {
 	reasons := make([]string, 0, len(e.Gaps))
 	for _, gap := range e.Gaps {

@@ -224,9 +224,9 @@ func (t *Table) below() map[int][]string {
 	return lines
 }
 
-// Used returns how many lines there are with titles or rows.
+// Used returns how many lines there are with titles or rows, or to say that there are no rows.
 func (t *Table) Used() int {
-	used := 1 + len(t.rows)
+	used := 1 + max(len(t.rows), 1)
 	for _, lines := range t.below() {
 		used += len(lines) - 1
 	}
